@@ -1,0 +1,94 @@
+"""Loopwright: an agent runtime whose runs are LangGraph graphs and survive a crash.
+
+The public names; each is loaded at its first use, so that importing the package stays cheap.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from loopwright.agent import Agent
+    from loopwright.errors import (
+        BusyThreadError,
+        ConfigurationError,
+        ContextOverflowError,
+        ContinuationError,
+        DatabaseError,
+        InputError,
+        LoopwrightError,
+        MissingExtraError,
+        MissingKeyError,
+        ModelError,
+        NestedCallError,
+        StateError,
+        ThreadError,
+        UnknownModelError,
+        UnknownThreadError,
+    )
+    from loopwright.hooks import Hooks
+    from loopwright.outcome import RunResult
+    from loopwright.settings import Environment, Limits, Settings
+    from loopwright.state.checkpointer import SqliteCheckpointer
+    from loopwright.tools import Tool, ToolContext, ToolResult, tool
+
+_HOMES = {
+    "loopwright.agent": ("Agent",),
+    "loopwright.errors": (
+        "BusyThreadError",
+        "ConfigurationError",
+        "ContextOverflowError",
+        "ContinuationError",
+        "DatabaseError",
+        "InputError",
+        "LoopwrightError",
+        "MissingExtraError",
+        "MissingKeyError",
+        "ModelError",
+        "NestedCallError",
+        "StateError",
+        "ThreadError",
+        "UnknownModelError",
+        "UnknownThreadError",
+    ),
+    "loopwright.hooks": ("Hooks",),
+    "loopwright.outcome": ("RunResult",),
+    "loopwright.settings": ("Environment", "Limits", "Settings"),
+    "loopwright.state.checkpointer": ("SqliteCheckpointer",),
+    "loopwright.tools": ("Tool", "ToolContext", "ToolResult", "tool"),
+}
+
+__all__ = [
+    "Agent",
+    "BusyThreadError",
+    "ConfigurationError",
+    "ContextOverflowError",
+    "ContinuationError",
+    "DatabaseError",
+    "Environment",
+    "Hooks",
+    "InputError",
+    "Limits",
+    "LoopwrightError",
+    "MissingExtraError",
+    "MissingKeyError",
+    "ModelError",
+    "NestedCallError",
+    "RunResult",
+    "Settings",
+    "SqliteCheckpointer",
+    "StateError",
+    "ThreadError",
+    "Tool",
+    "ToolContext",
+    "ToolResult",
+    "UnknownModelError",
+    "UnknownThreadError",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,298 @@
+"""The face that a user sees: one thin class over the graph, its storage and its queues.
+
+Every rule of a run is in the graph; every way in, this one too, goes through `graph.entrance`.
+"""
+
+import asyncio
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
+from langgraph.types import Command, StateSnapshot
+
+from loopwright import background
+from loopwright.adjustable import Adjustable
+from loopwright.background import require_loop
+from loopwright.emitter import Listener, Listeners
+from loopwright.errors import BusyThreadError, UnknownThreadError
+from loopwright.events import AnyEvent
+from loopwright.graph.assembly import build
+from loopwright.hooks import Hooks
+from loopwright.live import LiveState
+from loopwright.ongoing import Ongoing
+from loopwright.outcome import RunResult
+from loopwright.providers.contract import Provider
+from loopwright.providers.models import Models
+from loopwright.queues import Queue, clear, enqueue, waiting
+from loopwright.runs import Dependencies, QueueModes, Run
+from loopwright.settings import Environment, Settings, workspace_folder
+from loopwright.signals import AbortSignal
+from loopwright.state.aborts import request_abort
+from loopwright.state.log import Log
+from loopwright.state.messages import Prompt, as_messages, new_id
+from loopwright.state.schema import no_cursor
+from loopwright.state.storage import borrowed_storage, sqlite_storage
+from loopwright.state.threads import ThreadInfo, summary
+from loopwright.tools.registry import registry
+
+
+class Agent(Adjustable):
+    """An agent over one database. Each thread in it is a conversation; one is this agent's own.
+
+    `model` is a name (`provider/model`, `offline`), a langchain chat model or a Provider; None
+    takes the environment's; `models` finds names that are not given here. `tools` are functions,
+    langchain tools or `Tool`s. `system_prompt` None keeps the one that a thread was begun with.
+    `database` None keeps everything in memory; a `checkpointer` of your own may be given instead,
+    with a `log` for its queues. `workspace` is the folder that file tools are confined to. Raises
+    ConfigurationError and DatabaseError.
+
+    Async methods run on the caller's event loop, `run` on one background loop per process. Use it
+    as a context manager, or call `close` or `aclose`, to close the database.
+    """
+
+    def __init__(
+        self,
+        model: str | BaseChatModel | Provider | None = None,
+        tools: Iterable[Any] = (),
+        system_prompt: str | None = None,
+        *,
+        database: str | Path | None = None,
+        checkpointer: BaseCheckpointSaver[Any] | None = None,
+        log: Log | None = None,
+        workspace: str | Path | None = None,
+        thread: str | None = None,
+        settings: Settings | None = None,
+        hooks: Hooks | None = None,
+        models: Callable[[str], Provider] | None = None,
+        store: BaseStore | None = None,
+        environment: Environment | None = None,
+    ) -> None:
+        environment, settings = environment or Environment(), settings or Settings()
+        self.thread = thread or new_id()
+        self._models = Models(environment, models)
+        self._modes = QueueModes(settings.steering_mode, settings.follow_up_mode)
+        name = self._models.add(environment.model if model is None else model)
+        dependencies = Dependencies(
+            resolve=self._models.resolve,
+            tools=registry(tools),
+            system_prompt=system_prompt,
+            settings=replace(settings, model=name),
+            hooks=hooks or Hooks(),
+            listeners=Listeners(),
+            queue_modes=self._modes,
+            workspace=None if workspace is None else workspace_folder(workspace),
+            tracing=environment.tracing,
+        )
+        own = checkpointer is None
+        self._storage = (
+            sqlite_storage(database)
+            if checkpointer is None
+            else borrowed_storage(checkpointer, log)
+        )
+        self._close = weakref.finalize(self, self._storage.close)
+        self._live = LiveState()
+        self._loaded = own and database is None
+        self._ongoing: dict[str, Ongoing] = {}
+        self.graph = build(
+            replace(dependencies, log=self._storage.log),
+            checkpointer=self._storage.checkpointer,
+            store=store,
+            leases=self._storage.leases,
+        )
+
+    # ---- runs
+
+    def prompt(
+        self, prompt: Prompt, *, thread: str | None = None, images: Sequence[Any] = ()
+    ) -> Ongoing:
+        """Start a run with a prompt; await what is returned for its RunResult.
+
+        The thread is claimed before this returns: BusyThreadError if a run is going on. Must be
+        called inside an event loop; `run` is the blocking form. Cancelling the awaiting task
+        cancels the run.
+        """
+        return self._start({"messages": as_messages(prompt, images)}, thread)
+
+    def stream(
+        self, prompt: Prompt, *, thread: str | None = None, images: Sequence[Any] = ()
+    ) -> AsyncIterator[AnyEvent]:
+        """Start a run and iterate its events; a slow or leaving consumer does not disturb it."""
+        return aiter(self.prompt(prompt, thread=thread, images=images))
+
+    def run(
+        self, prompt: Prompt, *, thread: str | None = None, images: Sequence[Any] = ()
+    ) -> RunResult:
+        """Run a prompt and wait for the result; callable from any thread, also inside a loop.
+
+        Raises NestedCallError when called from Loopwright's own loop (an async tool or listener of
+        another `run`).
+        """
+
+        async def work() -> RunResult:
+            return await self.prompt(prompt, thread=thread, images=images)
+
+        return background.run(work)
+
+    def continue_(self, *, thread: str | None = None) -> Ongoing:
+        """Start a run without a prompt, or with queued messages behind an answer.
+
+        Awaiting it raises ContinuationError if there is nothing to continue from.
+        """
+        return self._start({"continue": True}, thread)
+
+    def resume(self, answers: Any = None, *, thread: str | None = None) -> Ongoing:
+        """Carry on a run that was interrupted: with `answers` for what it asked, or from where it
+        died. It is a new run that names the old one in `resumed_from`.
+        """
+        return self._start(None if answers is None else Command(resume=answers), thread)
+
+    def _start(self, given: Any, thread: str | None) -> Ongoing:
+        require_loop()
+        name = thread or self.thread
+        lease = self.graph.leases.claim(name)
+        own = name == self.thread
+        views = [self._live] if own else []
+        run = Run.start(lease=lease, dependencies=self._dependencies(), views=views)
+        if own:
+            run.transcript = list(self._live.messages) if self._live.edited else None
+            self._live.claim()
+
+        def settle() -> None:
+            lease.release()
+            self._ongoing.pop(name, None)
+            if own:
+                self._live.settle()
+
+        ongoing = self._ongoing[name] = Ongoing(self.graph, run, given, settle)
+        return ongoing
+
+    def _dependencies(self) -> Dependencies:
+        """What the next run starts with."""
+        return self.graph.dependencies
+
+    # ---- while a run goes on
+
+    @property
+    def state(self) -> LiveState:
+        """What this agent's own thread shows between two events; see LiveState."""
+        if not self._loaded:
+            self._loaded = True
+            if not self._live.is_streaming:
+                self._live.begin(self._snapshot(self.thread).values.get("messages", []))
+        return self._live
+
+    @property
+    def signal(self) -> AbortSignal | None:
+        """The cancel signal of the own thread's run, None while it is idle."""
+        ongoing = self._ongoing.get(self.thread)
+        return None if ongoing is None else ongoing.run.signal
+
+    def abort(self, *, thread: str | None = None, reason: str = "cancelled") -> None:
+        """Set the cancel signal of the thread's run; does nothing on an idle thread."""
+        ongoing = self._ongoing.get(thread or self.thread)
+        if ongoing is not None:
+            ongoing.run.signal.abort(reason)
+
+    def request_abort(self, *, thread: str | None = None, reason: str = "cancelled") -> None:
+        """As `abort`, but also for a run in another process, which notices within a second."""
+        self.abort(thread=thread, reason=reason)
+        request_abort(self._storage.log, thread or self.thread, reason)
+
+    async def wait_for_idle(self, *, thread: str | None = None) -> None:
+        """Return when no run of the thread is going on here and its last listener is done."""
+        ongoing = self._ongoing.get(thread or self.thread)
+        if ongoing is not None:
+            await ongoing.settled()
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hear every event of every run of this agent, awaited in order. Returns its removal.
+
+        A listener that raises ends the run with status `failed`.
+        """
+        return self.graph.dependencies.listeners.add(listener)
+
+    # ---- the queues
+
+    def steer(self, prompt: Prompt, *, thread: str | None = None) -> None:
+        """Queue a message for the next turn boundary; stored when this returns. On an idle thread
+        it waits for the next run. Callable from any thread and process.
+        """
+        enqueue(self._storage.log, thread or self.thread, "steering", prompt)
+
+    def follow_up(self, prompt: Prompt, *, thread: str | None = None) -> None:
+        """Queue a message for when the run would otherwise end; stored when this returns."""
+        enqueue(self._storage.log, thread or self.thread, "follow_up", prompt)
+
+    def clear_queue(self, queue: Queue, *, thread: str | None = None) -> None:
+        """Take back what waits in a queue; what was delivered stays delivered."""
+        clear(self._storage.log, thread or self.thread, queue)
+
+    def queued(self, queue: Queue, *, thread: str | None = None) -> list[AnyMessage]:
+        """What waits in a queue, as of the last finished step."""
+        name = thread or self.thread
+        cursor = self._snapshot(name).values.get("cursor") or no_cursor()
+        return waiting(self._storage.log, name, queue, cursor)
+
+    # ---- stored threads
+
+    def threads(self, *, limit: int | None = None) -> list[ThreadInfo]:
+        """The stored threads, the one written last first."""
+        return [summary(name, self._snapshot(name)) for name in self._storage.thread_ids()[:limit]]
+
+    def history(self, thread: str | None = None) -> list[AnyMessage]:
+        """The thread's whole transcript. Raises UnknownThreadError if nothing is stored."""
+        snapshot = self._snapshot(thread or self.thread)
+        if snapshot.created_at is None:
+            raise UnknownThreadError(thread or self.thread)
+        return list(snapshot.values.get("messages", []))
+
+    def reset(self) -> None:
+        """Begin anew on the own thread: no messages, nothing queued, no error; settings stay.
+
+        Stored when this returns. Raises BusyThreadError during a run.
+        """
+        if self._live.is_streaming:
+            raise BusyThreadError(self.thread)
+        clear(self._storage.log, self.thread, "steering")
+        clear(self._storage.log, self.thread, "follow_up")
+        if self._snapshot(self.thread).created_at is not None:
+            self.graph.rewrite(self.thread, [])
+        self._live.begin([])
+        self._live.error_message = None
+
+    def _snapshot(self, thread: str) -> StateSnapshot:
+        return self.graph.get_state({"configurable": {"thread_id": thread}})
+
+    # ---- the end
+
+    async def aclose(self) -> None:
+        """Abort what is going on, wait for it, and close the database."""
+        for ongoing in list(self._ongoing.values()):
+            ongoing.run.signal.abort("the agent was closed")
+            await ongoing.settled()
+        await self._models.aclose()
+        await asyncio.to_thread(self._close)
+
+    def close(self) -> None:
+        """`aclose` for blocking callers. Raises NestedCallError in the event loop of a run."""
+        for ongoing in list(self._ongoing.values()):
+            ongoing.refuse_blocking()
+        background.run(self.aclose)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,68 @@
+"""`loopwright run`: one prompt, its answer on stdout, everything else on stderr.
+
+With `--json` stdout holds one event per line instead.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loopwright.cli.following import exit_code, follow
+from loopwright.cli.opening import (
+    Database,
+    Model,
+    Thread,
+    database_path,
+    open_agent,
+    thread_id,
+)
+from loopwright.cli.screen import RunView, Screen, ending
+from loopwright.cli.text import decoded
+from loopwright.errors import InputError
+from loopwright.events import AnyEvent, to_json
+
+
+def run(
+    prompt: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
+    model: Model = None,
+    thread: Thread = None,
+    database: Database = None,
+    workspace: Annotated[Path, typer.Option(help="Folder that the file tools may read.")] = Path(),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print every event as a line of JSON.")
+    ] = False,
+) -> None:
+    """Send one prompt to an agent that can read the files of a folder."""
+    text = sys.stdin.read() if prompt == "-" else decoded(prompt)
+    if not text.strip():
+        raise InputError("the prompt is blank: nothing was sent")
+    work = _run(text, model, thread_id(thread), database_path(database), workspace, as_json)
+    raise typer.Exit(asyncio.run(work))
+
+
+async def _run(
+    prompt: str,
+    model: str | None,
+    thread: str | None,
+    database: Path,
+    workspace: Path,
+    as_json: bool,
+) -> int:
+    progress = Screen(stderr=True)
+    show: Callable[[AnyEvent], None] = _print_json if as_json else RunView(Screen(), progress).show
+    async with open_agent(workspace=workspace, model=model, database=database) as agent:
+        end = await follow(agent, prompt, thread or agent.thread, show)
+    if not as_json or exit_code(end):
+        progress.line(f"{ending(end)}; thread {end.thread}")
+    return exit_code(end)
+
+
+def _print_json(event: AnyEvent) -> None:
+    # ASCII only: fits any encoding of stdout and holds no control characters.
+    sys.stdout.write(json.dumps(to_json(event), ensure_ascii=True) + "\n")
+    sys.stdout.flush()

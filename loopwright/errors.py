@@ -1,0 +1,151 @@
+"""What a caller can act on: one tree of exceptions that say what happened, where, and what to do.
+
+What a *model* can put right (a bad argument, a failing tool) is a tool result, never one of these.
+
+    LoopwrightError
+    ├── ConfigurationError        a setting or argument is wrong: names the field
+    │   ├── UnknownModelError     no provider answers to this model name
+    │   ├── MissingKeyError       the provider needs a key and none was given
+    │   └── MissingExtraError     an optional package is not installed
+    ├── InputError                the input of a run cannot be admitted; the thread is unchanged
+    ├── ThreadError               a thread cannot do what was asked: names the thread
+    │   ├── UnknownThreadError    nothing is stored under this id
+    │   ├── BusyThreadError       a run of this thread is still going on
+    │   └── ContinuationError     there is nothing to continue or resume
+    ├── DatabaseError             the database file cannot be used: names the file
+    ├── ModelError                a request to a model failed: names its kind
+    │   └── ContextOverflowError  the request did not fit the model's context window
+    ├── StateError                a stored state holds something that no node writes
+    └── NestedCallError           a blocking call from the very loop that it would block
+
+The ones that a caller of a server can act on are also ValueErrors and RuntimeErrors: the dev server
+shows a client the text of Python's own errors only.
+"""
+
+from typing import Literal
+
+ModelErrorKind = Literal[
+    "authentication",
+    "rate_limit",
+    "timeout",
+    "connection",
+    "server",
+    "bad_request",
+    "content_policy",
+    "context_overflow",
+    "protocol",
+    "unknown",
+]
+
+
+class LoopwrightError(Exception):
+    """Base of everything this package raises on purpose."""
+
+
+class ConfigurationError(LoopwrightError, ValueError):
+    """A setting or argument is wrong; the message names field, value and what is allowed."""
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class UnknownModelError(ConfigurationError):
+    """No provider answers to this model name."""
+
+    def __init__(self, model: str, known: str) -> None:
+        super().__init__(f"unknown model {model!r}: use {known}", field="model")
+        self.model = model
+
+
+class MissingKeyError(ConfigurationError):
+    """The provider needs a key and none was given; `variable` is the one to set."""
+
+    def __init__(self, model: str, variable: str) -> None:
+        super().__init__(
+            f"no API key for model {model!r}: set the environment variable {variable}, "
+            "or use --model offline to try Loopwright without a key",
+            field="api_key",
+        )
+        self.model = model
+        self.variable = variable
+
+
+class MissingExtraError(ConfigurationError):
+    """An optional package is not installed; `extra` is what to install."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs the extra {extra!r}: pip install 'loopwright[{extra}]'", field="extra"
+        )
+        self.extra = extra
+
+
+class InputError(LoopwrightError, ValueError):
+    """The input of a run cannot be admitted. Nothing was stored."""
+
+
+class ThreadError(LoopwrightError, RuntimeError):
+    """A thread cannot do what was asked; `thread` is its id."""
+
+    def __init__(self, message: str, *, thread: str) -> None:
+        super().__init__(message)
+        self.thread = thread
+
+
+class UnknownThreadError(ThreadError):
+    """Nothing is stored under this thread id."""
+
+    def __init__(self, thread: str) -> None:
+        super().__init__(
+            f"unknown thread {thread!r}: `loopwright threads` lists the stored ones", thread=thread
+        )
+
+
+class BusyThreadError(ThreadError):
+    """A run of this thread is still going on, here or in another process."""
+
+    def __init__(self, thread: str) -> None:
+        super().__init__(
+            f"thread {thread!r} is busy: wait for its run to end, or queue the message "
+            "with steer() or follow_up()",
+            thread=thread,
+        )
+
+
+class ContinuationError(ThreadError):
+    """There is nothing to continue or resume on this thread."""
+
+
+class DatabaseError(LoopwrightError):
+    """The database file cannot be used; `path` is the file."""
+
+    def __init__(self, path: str, reason: str, remedy: str) -> None:
+        super().__init__(f"cannot use database {path!r}: {reason}; {remedy}")
+        self.path = path
+
+
+class ModelError(LoopwrightError):
+    """A request to a model failed. `kind` says how, `status` is the HTTP status if any."""
+
+    def __init__(
+        self, message: str, *, kind: ModelErrorKind = "unknown", status: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+
+
+class ContextOverflowError(ModelError):
+    """The request did not fit the model's context window; a run compacts once and asks again."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message, kind="context_overflow", status=status)
+
+
+class StateError(LoopwrightError):
+    """A stored state holds something that no node writes: a newer version, or an edit by hand."""
+
+
+class NestedCallError(LoopwrightError):
+    """A blocking call from the very event loop that it would block."""

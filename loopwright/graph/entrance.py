@@ -1,0 +1,248 @@
+"""The one way into the graph for every caller: Agent, LangServe, dev server, `prompt | graph`.
+
+It admits the input, takes the thread, makes the run and settles it; the steps are the nodes'.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any, Self, cast
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig, ensure_config
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Overwrite, StateUpdate
+from pydantic import BaseModel, create_model
+from typing_extensions import get_type_hints
+
+from loopwright import background
+from loopwright.errors import ConfigurationError, ContinuationError
+from loopwright.events import AgentEnd, AgentStart
+from loopwright.graph.admission import admit, admit_update
+from loopwright.graph.guard import RUN_KEY
+from loopwright.graph.pump import Pump
+from loopwright.graph.streams import Framing
+from loopwright.outcome import usage_of
+from loopwright.runs import Dependencies, Run
+from loopwright.state.lease import Leases
+from loopwright.state.messages import new_id
+from loopwright.state.schema import AgentInput, AgentOutput, Decision, Overrides
+
+STEPS = 1_000_000
+"""Supersteps LangGraph may take: our own limits end a run, never LangGraph's (callers send 25)."""
+
+# Where LangGraph looks for these two in a config: a parent graph lends them to its subgraphs.
+DURABILITY_KEY = "__pregel_durability"
+SAVER_KEY = "__pregel_checkpointer"
+
+
+class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
+    """The compiled graph of an agent, safe to hand to anything that takes a LangGraph graph.
+
+    Input `{"messages": [...]}`, output `{"messages": [...], "result": {...}}`. Whatever the caller
+    says, the recursion limit is ours, durability is `sync`, the ledger cannot be overwritten, and
+    one run at a time works on a thread. Blocking methods run the async ones on the background loop.
+    """
+
+    def __init__(self, *, dependencies: Dependencies, leases: Leases, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.dependencies = dependencies
+        self.leases = leases
+
+    @classmethod
+    def over(
+        cls,
+        compiled: CompiledStateGraph[Any, Any, Any, Any],
+        dependencies: Dependencies,
+        leases: Leases,
+    ) -> Self:
+        """The entrance to a compiled graph."""
+        return cls(dependencies=dependencies, leases=leases, **compiled.__dict__)
+
+    async def astream(
+        self,
+        input: Any,
+        config: RunnableConfig | None = None,
+        *,
+        context: Overrides | None = None,
+        stream_mode: Any = None,
+        durability: str | None = None,
+        **options: Any,
+    ) -> AsyncIterator[Any]:
+        """Run the graph and stream it as LangGraph does; our events are on the `custom` stream.
+
+        `durability` is accepted and ignored. Raises InputError, BusyThreadError, ConfigurationError
+        or ContinuationError before anything is stored.
+        """
+        full = ensure_config(config)
+        nested = bool(full.get("configurable", {}).get("checkpoint_ns"))
+        admitted = admit(input, nested=nested)
+        run = self._claimed(full)
+        run.overrides = cast(Overrides, dict(context or {}))
+        framing = Framing.of(stream_mode or self.stream_mode, options)
+        pump: Pump | None = None
+        try:
+            if admitted.resumes:
+                async for frame in self._reopened(run, full, framing):
+                    yield frame
+            source = super().astream(
+                admitted.graph_input,
+                self._config(full, run),
+                context=context,
+                stream_mode=stream_mode,
+                **options,
+            )
+            pump = Pump(source, run.dependencies.tracing)
+            async with aclosing(pump.chunks()) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+            if run.refusal is not None:
+                raise run.refusal
+            if not run.settled:
+                async for frame in self._interrupted(run, full, framing):
+                    yield frame
+        finally:
+            # Not before its last node is over, even if the caller did not wait for that.
+            if pump is None:
+                run.lease.release()
+            else:
+                pump.on_end(run.lease.release)
+
+    def stream(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> Iterator[Any]:
+        """`astream` for blocking callers; see `background.iterate`."""
+        return background.iterate(lambda: self.astream(input, config, **options))
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """As LangGraph's, but the ledger only grows: raises InputError for removals and edits."""
+        snapshot = await self.aget_state(config)
+        admitted = admit_update(supersteps, snapshot.values.get("messages", []))
+        return await super().abulk_update_state(config, admitted)
+
+    def bulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """`abulk_update_state` for blocking callers."""
+        return background.run(lambda: self.abulk_update_state(config, supersteps))
+
+    def rewrite(self, thread: str, messages: Sequence[AnyMessage]) -> None:
+        """Replace the stored transcript of an idle thread, as its owner: `Agent.reset` only."""
+        values = {
+            "messages": Overwrite(list(messages)),
+            "compaction": None,
+            "decision": Decision(kind="done"),
+        }
+        update = StateUpdate(values, "finish", None)
+        config: RunnableConfig = {"configurable": {"thread_id": thread}}
+        background.run(lambda: super(AgentGraph, self).abulk_update_state(config, [[update]]))
+
+    def get_input_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        """What callers send, not what the entrance makes of it."""
+        return _schema(AgentInput, self.get_name("Input"))
+
+    def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
+        return self.get_input_schema(config).model_json_schema()
+
+    @property
+    def InputType(self) -> Any:
+        return AgentInput
+
+    @property
+    def OutputType(self) -> Any:
+        return AgentOutput
+
+    def get_output_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        return _schema(AgentOutput, self.get_name("Output"))
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        """How a notebook shows the graph: as text, without asking any server to draw it."""
+        drawing = self.get_graph().draw_mermaid()
+        return {"text/plain": drawing, "text/markdown": f"```mermaid\n{drawing}\n```"}
+
+    def _claimed(self, config: RunnableConfig) -> Run:
+        """The run that the agent has prepared, or a new one that holds its thread."""
+        configurable = config.get("configurable", {})
+        prepared = configurable.get(RUN_KEY)
+        if isinstance(prepared, Run) and not prepared.entered:
+            prepared.entered = True
+            return prepared
+        thread = str(configurable.get("thread_id") or new_id())
+        lease = self.leases.claim(thread, str(configurable.get("checkpoint_ns", "")))
+        run = Run.start(lease=lease, dependencies=self.dependencies)
+        run.entered = True
+        return run
+
+    def _config(self, config: RunnableConfig, run: Run) -> RunnableConfig:
+        """The caller's config with what the entrance decides."""
+        given = config.get("configurable", {})
+        configurable = {**given, "thread_id": run.thread, RUN_KEY: run}
+        if self._saver(config):
+            configurable[DURABILITY_KEY] = "sync"
+        return {**config, "configurable": configurable, "recursion_limit": STEPS}
+
+    def _saver(self, config: RunnableConfig) -> Any:
+        return config.get("configurable", {}).get(SAVER_KEY, self.checkpointer)
+
+    async def _reopened(
+        self, run: Run, config: RunnableConfig, framing: Framing
+    ) -> AsyncIterator[Any]:
+        """The `agent_start` of a run that carries on an interrupted or killed one.
+
+        Raises ContinuationError if there is none: all that was begun has ended.
+        """
+        if not self._saver(config):
+            raise _nothing_to_resume(run.thread, "the graph has no checkpointer")
+        snapshot = await self.aget_state(self._config(config, run))
+        if not snapshot.tasks:
+            raise _nothing_to_resume(run.thread, "send a prompt")
+        record = snapshot.values.get("run")
+        run.resumed_from = None if record is None else record["id"]
+        told = framing.collect(run)
+        await run.emit(AgentStart(thread=run.thread, resumed_from=run.resumed_from))
+        for frame in framing.frames(told):
+            yield frame
+
+    async def _interrupted(
+        self, run: Run, config: RunnableConfig, framing: Framing
+    ) -> AsyncIterator[Any]:
+        """The `agent_end` of a run that stopped at an interrupt; it can be resumed.
+
+        Raises ConfigurationError where nothing is kept.
+        """
+        if not self._saver(config):
+            raise ConfigurationError(
+                "a run was interrupted and could not be resumed: give the graph a checkpointer",
+                field="checkpointer",
+            )
+        snapshot = await self.aget_state(self._config(config, run))
+        record, messages = snapshot.values.get("run"), snapshot.values.get("messages", [])
+        produced = messages[record["first"] :] if record else []
+        told = framing.collect(run)
+        await run.emit(
+            AgentEnd(
+                thread=run.thread,
+                status="interrupted",
+                reason="interrupt" if snapshot.interrupts else "breakpoint",
+                messages=produced,
+                usage=usage_of(produced),
+                turns=record["turn"] if record else 0,
+                interrupts=[{"id": i.id, "value": i.value} for i in snapshot.interrupts],
+            )
+        )
+        for frame in framing.frames(told):
+            yield frame
+
+
+def _nothing_to_resume(thread: str, remedy: str) -> ContinuationError:
+    return ContinuationError(f"thread {thread!r} has nothing to resume: {remedy}", thread=thread)
+
+
+def _schema(shape: Any, name: str) -> type[BaseModel]:
+    """A pydantic model of a TypedDict, named for the server's documentation."""
+    # With the extras a message is told by its type; without them every kind of message is tried.
+    hints = get_type_hints(shape, include_extras=True)
+    fields: Any = {field: (hint, ...) for field, hint in hints.items()}
+    model: type[BaseModel] = create_model(name, **fields)
+    return model

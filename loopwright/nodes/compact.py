@@ -1,0 +1,65 @@
+"""The node that makes room: the model summarises the older part, and requests see the summary.
+
+The ledger keeps every message. When room is needed is decided by `queue_drain` and `model`.
+"""
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from loopwright.events import Compaction
+from loopwright.providers.contract import ModelRequest, StreamEnd
+from loopwright.runs import Run, Update
+from loopwright.state.messages import ABORTED, ERROR, new_id, stop_reason
+from loopwright.state.schema import AgentState, Decision, View
+from loopwright.state.view import estimated_tokens, legal_cut, shown, summary_message
+
+INSTRUCTION = (
+    "Summarise the conversation above for your own later use. Keep the user's goals and wishes, "
+    "decisions with their reasons, file names, identifiers, numbers, results that are still "
+    "needed, and what is left to do. Do not call tools; answer with the summary only."
+)
+
+
+async def compact(state: AgentState, run: Run) -> Update:
+    """Replace the older part of the view by a summary (S1-08). Writes `turn` or `stopped`.
+
+    With nothing to cut off, or without a summary, the turn is tried as it is; after an overflow
+    the run stops instead, because the same request would fail again. An aborted run is left to the
+    next request, which ends it.
+    """
+    visible = shown(state["view"], state["messages"])
+    cut = legal_cut(visible, run.settings.compaction_tail)
+    summary = await _summary(state, run, visible[:cut]) if cut > len(state["view"]["head"]) else ""
+    if not summary:
+        overflowed = state["run"]["overflow"] and not run.signal.aborted
+        stopped = Decision(kind="stopped", reason="context_overflow")
+        return {"decision": stopped if overflowed else Decision(kind="turn")}
+    size = len(state["messages"])
+    view = View(
+        head=[summary_message(summary)],
+        start=size - (len(visible) - cut),
+        measured_from=size,
+    )
+    before, after = (
+        estimated_tokens(visible),
+        estimated_tokens(shown(view, state["messages"]), size),
+    )
+    await run.emit(Compaction(tokens_before=before, tokens_after=after))
+    return {"decision": Decision(kind="turn"), "view": view, "compaction": view}
+
+
+async def _summary(state: AgentState, run: Run, older: Sequence[AnyMessage]) -> str:
+    """The model's summary of the older part; empty if it failed. Tells no events, runs no tools."""
+    provider = run.dependencies.resolve(run.settings.model)
+    request = ModelRequest(
+        model=run.settings.model,
+        system_prompt=state["system_prompt"],
+        messages=[*older, HumanMessage(INSTRUCTION, id=new_id())],
+        signal=run.signal,
+    )
+    async for event in provider.stream(request):
+        if isinstance(event, StreamEnd):
+            failed = stop_reason(event.message) in (ERROR, ABORTED)
+            return "" if failed else event.message.text.strip()
+    return ""

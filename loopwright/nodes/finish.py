@@ -1,0 +1,59 @@
+"""The node that ends a run in good order: totals, the outcome, `agent_end`.
+
+Which rule ended the run was decided before; a fault ends in `fail` instead.
+"""
+
+from langchain_core.messages import AnyMessage
+
+from loopwright.events import AgentEnd, RunStatus
+from loopwright.outcome import outcome_of, usage_of
+from loopwright.runs import Run, Update, changed
+from loopwright.state.messages import ABORTED, calls, error_of, stop_reason
+from loopwright.state.schema import AgentState, Decision
+
+
+async def finish(state: AgentState, run: Run) -> Update:
+    """Emit `agent_end` and store the outcome. Writes `done`."""
+    record = state["run"]
+    produced = state["messages"][record["first"] :]
+    status, reason = verdict(state["decision"], state["messages"])
+    end = AgentEnd(
+        thread=run.thread,
+        status=status,
+        reason=reason,
+        messages=produced,
+        usage=usage_of(produced),
+        turns=record["turn"],
+        error=_error(reason, state["messages"]) if status == "failed" else None,
+    )
+    await run.emit(end)
+    return {
+        "decision": Decision(kind="done"),
+        "run": changed(record, status="ended"),
+        "result": outcome_of(end, run.id),
+    }
+
+
+def verdict(decision: Decision, messages: list[AnyMessage]) -> tuple[RunStatus, str]:
+    """Status and the name of the rule that ended the run (K9)."""
+    if decision["kind"] == "hard_stop":
+        aborted = stop_reason(_last_answer(messages)) == ABORTED
+        return ("cancelled", "aborted") if aborted else ("failed", "model_error")
+    if decision["kind"] == "stopped":
+        reason = decision.get("reason", "stopped")
+        return _STOPPED.get(reason, "stopped"), reason
+    return "completed", "terminated" if calls(_last_answer(messages)) else "answered"
+
+
+_STOPPED: dict[str, RunStatus] = {"max_turns": "limit", "context_overflow": "failed"}
+
+
+def _last_answer(messages: list[AnyMessage]) -> AnyMessage:
+    return next(message for message in reversed(messages) if message.type == "ai")
+
+
+def _error(reason: str, messages: list[AnyMessage]) -> dict[str, str] | None:
+    if reason == "context_overflow":
+        text = "the context does not fit the model and nothing is left to summarise"
+        return {"kind": reason, "message": text}
+    return error_of(_last_answer(messages))

@@ -1,0 +1,178 @@
+"""The node that begins a run: it admits the input, mends the transcript and freezes the settings.
+
+What an input may hold was checked by the entrance; what follows is `queue_drain`'s.
+"""
+
+import asyncio
+from dataclasses import replace
+
+from langchain_core.messages import AIMessage, AnyMessage
+
+from loopwright.errors import ConfigurationError, ContinuationError, InputError, LoopwrightError
+from loopwright.events import AgentStart, Repair, TurnStart
+from loopwright.queues import Taken, deliver, take
+from loopwright.runs import Ids, Run, Update
+from loopwright.settings import Limits, Settings
+from loopwright.state.repair import repair
+from loopwright.state.schema import (
+    AgentState,
+    Cursor,
+    Decision,
+    RunRecord,
+    View,
+    held_results,
+    no_cursor,
+)
+from loopwright.state.view import moved, whole_ledger
+
+
+async def load(state: AgentState, run: Run) -> Update:
+    """Start a run. Writes `opening`, `opening_polled` (its prompt came from a queue) or `refused`.
+
+    Emits `agent_start`, `repair` if something was mended, `turn_start`, and the prompts' pairs.
+    A refused run emits nothing and leaves the ledger as it was.
+    """
+    history, report = _mended(state, run)
+    try:
+        run.settings = frozen_settings(run)
+        # In a thread: the first use of a provider imports its client library, which takes seconds.
+        await asyncio.to_thread(run.dependencies.resolve, run.settings.model)
+    except ConfigurationError as error:
+        return _refused(run, error)
+    run.ids = Ids.of(history)
+    admission = state["input"]
+    edited = next((m.id for m in admission["messages"] if m.id in run.ids.messages), None)
+    if edited is not None:
+        return _refused(run, _edit(edited))
+    cursor = state.get("cursor") or no_cursor()
+    prompts: list[AnyMessage] = [run.identify(m) for m in admission["messages"]]
+    decision, taken = Decision(kind="opening"), None
+    if admission["kind"] == "continue":
+        refusal = _nothing_to_continue(history, run.thread)
+        if refusal is None and isinstance(history[-1], AIMessage):
+            taken, decision = await _from_queues(run, cursor)
+            refusal = None if taken else _assistant_tail(run.thread)
+        if refusal is not None:
+            return _refused(run, refusal)
+    if history is not state.get("messages"):
+        run.rewritten = history
+    await _open(run, history, report)
+    for message in prompts:
+        await run.append(message)
+    await deliver(run, taken)
+    record = RunRecord(
+        id=run.id,
+        resumed_from=run.resumed_from,
+        status="running",
+        sequence=run.emitter.sequence,
+        turn=1,
+        first=len(history),
+        overflow=False,
+    )
+    return {
+        "decision": decision,
+        "run": record,
+        "settings": run.settings.to_json(),
+        "system_prompt": _system_prompt(state, run),
+        "view": _loaded_view(state, history),
+        "cursor": cursor,
+        "held": None,
+    }
+
+
+async def _open(run: Run, history: list[AnyMessage], report: dict[str, int]) -> None:
+    for view in run.emitter.views:
+        view.begin(history)
+    await run.emit(AgentStart(thread=run.thread, resumed_from=run.resumed_from))
+    if report:
+        await run.emit(Repair(report=report))
+    await run.emit(TurnStart(turn=1))
+
+
+def frozen_settings(run: Run) -> Settings:
+    """The agent's settings with this run's overrides. Raises ConfigurationError."""
+    settings, overrides = run.dependencies.settings, run.overrides
+    if "model" in overrides:
+        settings = replace(settings, model=overrides["model"])
+    if "tools" in overrides:
+        settings = replace(settings, tools=tuple(overrides["tools"]))
+    if "max_turns" in overrides:
+        settings = replace(settings, limits=Limits(turns=overrides["max_turns"]))
+    unknown = set(settings.tools or ()) - set(run.dependencies.tools.names())
+    if unknown:
+        known = ", ".join(run.dependencies.tools.names()) or "none"
+        raise ConfigurationError(f"unknown tool {min(unknown)!r}: known are {known}", field="tools")
+    return settings
+
+
+def _system_prompt(state: AgentState, run: Run) -> str:
+    """The run's own, else the agent's, else the one the thread was begun with (S3-06)."""
+    given = run.overrides.get("system_prompt", run.dependencies.system_prompt)
+    return state.get("system_prompt", "") if given is None else given
+
+
+def _mended(state: AgentState, run: Run) -> tuple[list[AnyMessage], dict[str, int]]:
+    """The transcript that the run starts with, and what was mended (empty: nothing).
+
+    It is the stored one, repaired as the policy says, or the one that its owner has edited.
+    """
+    history = state.get("messages", []) if run.transcript is None else run.transcript
+    record = state.get("run")
+    died = record is not None and record["status"] == "running"
+    if died and record is not None:
+        run.resumed_from = record["id"]
+    policy = run.dependencies.settings.repair_policy
+    if policy == "off" or (policy == "died" and not died):
+        return history, {}
+    mended, report = repair(history, held_results(state.get("held")))
+    return (mended, report.counts()) if report.changed else (history, {})
+
+
+def _loaded_view(state: AgentState, history: list[AnyMessage]) -> View:
+    """The last compaction's view, moved along if a repair rewrote the ledger."""
+    compaction, stored = state.get("compaction"), state.get("messages", [])
+    if compaction is None:
+        return whole_ledger()
+    return compaction if history is stored else moved(compaction, stored, history)
+
+
+async def _from_queues(run: Run, cursor: Cursor) -> tuple[Taken | None, Decision]:
+    """The prompt of a continuation behind an assistant message: steering first, else follow-ups.
+
+    The first poll of such a run is skipped only if steering was taken (S2-08).
+    """
+    taken = await take(run, cursor, "steering")
+    if taken is not None:
+        return taken, Decision(kind="opening_polled")
+    return await take(run, cursor, "follow_up"), Decision(kind="opening")
+
+
+def _nothing_to_continue(history: list[AnyMessage], thread: str) -> ContinuationError | None:
+    if history:
+        return None
+    return ContinuationError(
+        f"thread {thread!r} has no messages to continue from: send a prompt", thread=thread
+    )
+
+
+def _assistant_tail(thread: str) -> ContinuationError:
+    return ContinuationError(
+        f"thread {thread!r} ends with an answer and nothing is queued: send a prompt, "
+        "or queue a message with steer() or follow_up()",
+        thread=thread,
+    )
+
+
+def _edit(message_id: str) -> InputError:
+    return InputError(
+        f"message {message_id!r} is already stored: send new messages only, or fork the thread"
+    )
+
+
+def _refused(run: Run, error: LoopwrightError) -> Update:
+    run.refusal = error
+    return {
+        "decision": Decision(
+            kind="refused", error={"kind": type(error).__name__, "message": str(error)}
+        )
+    }

@@ -1,0 +1,156 @@
+"""The node that asks the model: one request, one complete assistant message in the ledger.
+
+How a server is spoken to lives in `providers`; what the answer leads to is the edge's.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage
+
+from loopwright.errors import ContextOverflowError, ModelError
+from loopwright.events import MessageStart, MessageUpdate
+from loopwright.hooks import KeptContext, settled
+from loopwright.outcome import usage_of
+from loopwright.providers.contract import (
+    ModelRequest,
+    Provider,
+    StreamEnd,
+    StreamEvent,
+    StreamPiece,
+    StreamStart,
+)
+from loopwright.runs import Run, Update, changed, context
+from loopwright.state.call_ids import with_own_call_ids
+from loopwright.state.messages import (
+    ABORTED,
+    ERROR,
+    calls,
+    failure,
+    new_id,
+    stop_reason,
+)
+from loopwright.state.schema import AgentState, Decision, View
+
+
+async def model(state: AgentState, run: Run) -> Update:
+    """Ask once. Writes `tools`, `satisfied`, `hard_stop` or `compact`.
+
+    An answer with calls leads to `tools` whatever its stop reason, except error and aborted
+    (S2-05).
+    A context overflow leads to one compaction and one more request, with nothing emitted or
+    appended; a second one is a failed answer.
+    """
+    provider = run.dependencies.resolve(run.settings.model)
+    messages, kept = await _transformed(state, run)
+    request = await _request(state, run, provider, messages)
+    try:
+        message = await _answer(provider, request, run)
+    except ContextOverflowError as error:
+        if not state["run"]["overflow"]:
+            record = changed(state["run"], overflow=True)
+            return {**kept, "decision": Decision(kind="compact"), "run": record}
+        message = failure(str(error), kind=error.kind, reason=ERROR, model=run.settings.model)
+        await run.append(message)
+    return {
+        **kept,
+        "decision": Decision(kind=_kind(message)),
+        "run": changed(state["run"], overflow=False),
+        "usage": _added(state.get("usage") or {}, message),
+    }
+
+
+def _kind(message: AIMessage) -> Any:
+    if stop_reason(message) in (ERROR, ABORTED):
+        return "hard_stop"
+    return "tools" if calls(message) else "satisfied"
+
+
+async def _transformed(state: AgentState, run: Run) -> tuple[list[AnyMessage], dict[str, View]]:
+    """What the hook makes of the context: for this request, and as the view if it is to last."""
+    hook, messages = run.dependencies.hooks.transform_context, context(state, run)
+    if hook is None:
+        return messages, {}
+    answer: list[AnyMessage] | KeptContext = await settled(hook(messages, run.signal))
+    if not isinstance(answer, KeptContext):
+        return list(answer), {}
+    size = len(state["messages"])
+    view = View(head=list(answer.messages), start=size, measured_from=size)
+    return list(answer.messages if answer.request is None else answer.request), {"view": view}
+
+
+async def _request(
+    state: AgentState, run: Run, provider: Provider, messages: list[AnyMessage]
+) -> ModelRequest:
+    """Convert, then ask for the key (S2-03)."""
+    hooks = run.dependencies.hooks
+    converted: list[AnyMessage] = await settled(hooks.convert_to_llm(messages))
+    key: str | None = None
+    if hooks.get_api_key is not None:
+        key = await settled(hooks.get_api_key(provider.id))
+    return ModelRequest(
+        model=run.settings.model,
+        system_prompt=state["system_prompt"],
+        messages=converted,
+        tools=run.offered_tools().tools,
+        thinking_level=run.settings.thinking_level,
+        api_key=key or None,
+        signal=run.signal,
+    )
+
+
+@dataclass
+class _Stream:
+    """The answer that is coming in: its id, and whether its start was emitted."""
+
+    run: Run
+    provider: Provider
+    id: str = field(default_factory=new_id)
+    started: bool = False
+
+    async def tell(self, event: StreamEvent) -> None:
+        """Emit what belongs to a start or a piece; pieces before a start are dropped (S2)."""
+        if isinstance(event, StreamStart) and not self.started:
+            self.started = True
+            self.id = str(self.run.identify(AIMessage("", id=event.message_id)).id)
+            metadata = {"model": self.run.settings.model, "provider": self.provider.id}
+            partial = AIMessage("", id=self.id, response_metadata=metadata)
+            await self.run.emit(MessageStart(message=partial))
+        elif isinstance(event, StreamPiece) and self.started:
+            await self.run.emit(
+                MessageUpdate(
+                    message_id=self.id,
+                    update=event.kind,
+                    index=event.index,
+                    delta=event.delta,
+                    tool_call_id=event.tool_call_id,
+                    tool_name=event.tool_name,
+                )
+            )
+
+    async def end(self, message: AIMessage) -> AIMessage:
+        """Append the final message; what it says wins over the pieces.
+
+        It has the id of its start, and call ids that no call of the ledger has.
+        """
+        id = self.id if self.started else self.run.identify(message).id
+        final = message if message.id == id else message.model_copy(update={"id": id})
+        final = with_own_call_ids(final, set() if self.run.ids is None else self.run.ids.calls)
+        await (self.run.complete(final) if self.started else self.run.append(final))
+        return final
+
+
+async def _answer(provider: Provider, request: ModelRequest, run: Run) -> AIMessage:
+    """Stream one answer into events and the ledger. Raises what the provider raises."""
+    stream = _Stream(run, provider)
+    async for event in provider.stream(request):
+        if isinstance(event, StreamEnd):
+            return await stream.end(event.message)
+        await stream.tell(event)
+    raise ModelError(f"the stream of provider {provider.id!r} ended without an answer")
+
+
+def _added(usage: dict[str, int], message: AIMessage) -> dict[str, int]:
+    """The thread's token totals with one more answer; an answer without usage adds nothing."""
+    counted = usage_of([message])
+    return {name: usage.get(name, 0) + counted[name] for name in counted}

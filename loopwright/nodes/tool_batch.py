@@ -1,0 +1,219 @@
+"""The node that runs the calls of one assistant message and appends a result for each.
+
+What one call goes through lives in `calls`, how a person is asked in `approvals`.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from langchain_core.messages import AnyMessage
+from langgraph.errors import GraphBubbleUp
+
+from loopwright.approvals import asked
+from loopwright.calls import Asking, Batch, Outcome, Prepared, end, perform, prepare, refused, start
+from loopwright.runs import Run, Update, context
+from loopwright.state.messages import LENGTH, Call, calls, stop_reason
+from loopwright.state.repair import interrupted
+from loopwright.state.schema import AgentState, Decision, Held, held_results
+from loopwright.turns import last_turn
+
+Ready = Prepared | Asking | Outcome
+
+
+async def tool_batch(state: AgentState, run: Run) -> Update:
+    """Answer every call that has no result yet.
+
+    Writes `again`, `satisfied` if every result of the batch asks to end the run (S2-06), or `tools`
+    if the batch goes on in parts. Results join the ledger in source order. Calls of an answer cut
+    off by `length` are refused without running or asking a hook, and never end the run (S2-05).
+    """
+    message, results = last_turn(state["messages"])
+    held = state.get("held")
+    answered = {result.tool_call_id for result in results}
+    answered |= set(held_results(held))
+    waiting = [call for call in calls(message) if call.id not in answered]
+    batch = Batch(message, context(state, run), state["system_prompt"], run)
+    if stop_reason(message) == LENGTH:
+        return await _cut_off(batch, waiting)
+    if held is not None:
+        return await _part(batch, waiting, held)
+    if _is_sequential(run, waiting):
+        return await _sequential(batch, waiting)
+    return await _parallel(batch, waiting)
+
+
+async def _cut_off(batch: Batch, waiting: Sequence[Call]) -> Update:
+    for call in waiting:
+        await start(batch, call)
+        text = batch.run.dependencies.wording.cut_off.format(name=call.name)
+        outcome = await end(batch, refused(call, text))
+        await batch.run.append(outcome.message())
+    return {"decision": Decision(kind="again")}
+
+
+def _is_sequential(run: Run, batch: Sequence[Call]) -> bool:
+    """The policy says so, or a called tool does; a tool cannot lift the policy (S2-04)."""
+    tools = [run.offered_tools().get(call.name) for call in batch]
+    forced = any(tool is not None and tool.execution_mode == "sequential" for tool in tools)
+    return forced or run.settings.tool_execution == "sequential"
+
+
+async def _sequential(batch: Batch, waiting: Sequence[Call]) -> Update:
+    """One call after the other, each with its result message; an abort ends the batch.
+
+    A call that asks is asked about when its turn has come. If others have run before it, their
+    results are stored first: the batch goes on in parts.
+    """
+    outcomes: list[Outcome] = []
+    for call in waiting:
+        try:
+            outcome = await _alone(batch, call, may_ask=not outcomes)
+        except GraphBubbleUp:
+            if not outcomes:
+                raise
+            outcome = None
+        if outcome is None:
+            held = Held(results=[], extra=_extra(outcomes), terminate=_all_terminate(outcomes))
+            return {"decision": Decision(kind="tools"), "held": held}
+        outcomes.append(outcome)
+        await batch.run.append(outcome.message())
+        if batch.run.signal.aborted:
+            break
+    await _close(batch.run, waiting[len(outcomes) :], _extra(outcomes))
+    return {"decision": _verdict(_all_terminate(outcomes))}
+
+
+async def _alone(batch: Batch, call: Call, *, may_ask: bool) -> Outcome | None:
+    """One call from start to end; None if it has to ask and may not do it now."""
+    await start(batch, call)
+    ready = await prepare(batch, call)
+    if isinstance(ready, Asking):
+        if not may_ask:
+            return None
+        ready = (await asked(batch, [ready]))[call.id]
+    return await (perform(batch, ready) if isinstance(ready, Prepared) else end(batch, ready))
+
+
+async def _part(batch: Batch, waiting: Sequence[Call], held: Held) -> Update:
+    """The next call of a batch that is run in parts; with the last one all results join."""
+    outcome = await _alone(batch, waiting[0], may_ask=True)
+    assert outcome is not None
+    held = Held(
+        results=[*held["results"], outcome.message()],
+        extra=[*held["extra"], *outcome.result.messages],
+        terminate=held["terminate"] and outcome.result.terminate is True,
+    )
+    if len(waiting) > 1 and not batch.run.signal.aborted:
+        return {"decision": Decision(kind="tools"), "held": held}
+    order = [call.id for call in calls(batch.message)]
+    for message in sorted(held["results"], key=lambda result: order.index(result.tool_call_id)):
+        await batch.run.append(message)
+    await _close(batch.run, waiting[1:], held["extra"])
+    return {"decision": _verdict(held["terminate"]), "held": None}
+
+
+async def _parallel(batch: Batch, waiting: Sequence[Call]) -> Update:
+    """Prepare all in source order, ask once for all that ask, then launch all bodies.
+
+    A call that fails in preparation is told at once. An abort in the preparation of a call ends the
+    batch behind it. A body that interrupts the run is left for the next superstep, alone.
+    """
+    ready: list[Ready] = []
+    for call in waiting:
+        await start(batch, call)
+        prepared = await prepare(batch, call)
+        ready.append(await end(batch, prepared) if isinstance(prepared, Outcome) else prepared)
+        if batch.run.signal.aborted:
+            break
+    settled = await _answered(batch, ready)
+    bodies = await _all_settled(batch, settled)
+    outcomes = [body for body in bodies if isinstance(body, Outcome)]
+    failures = [body for body in bodies if isinstance(body, Exception)]
+    if failures and all(isinstance(failure, GraphBubbleUp) for failure in failures):
+        if len(bodies) == 1:
+            raise failures[0]
+        return {"decision": Decision(kind="tools"), "held": _held(outcomes)}
+    if failures:
+        await _keep_finished(batch.run, settled, bodies)
+        raise next(failure for failure in failures if not isinstance(failure, GraphBubbleUp))
+    for outcome in outcomes:
+        await batch.run.append(outcome.message())
+    await _close(batch.run, waiting[len(outcomes) :], _extra(outcomes))
+    return {"decision": _verdict(_all_terminate(outcomes))}
+
+
+async def _answered(batch: Batch, ready: Sequence[Ready]) -> list[Prepared | Outcome]:
+    """The batch with every ask settled; rejections are told before the first body starts."""
+    asking = [item for item in ready if isinstance(item, Asking)]
+    answers = await asked(batch, asking) if asking else {}
+    settled: list[Prepared | Outcome] = []
+    for item in ready:
+        if isinstance(item, Asking):
+            answer = answers[item.call.id]
+            item = await end(batch, answer) if isinstance(answer, Outcome) else answer
+        settled.append(item)
+    return settled
+
+
+async def _all_settled(
+    batch: Batch, ready: Sequence[Prepared | Outcome]
+) -> list[Outcome | BaseException]:
+    """Run the prepared calls side by side; none is left running when this returns or raises."""
+    bodies = [
+        asyncio.create_task(perform(batch, item)) if isinstance(item, Prepared) else item
+        for item in ready
+    ]
+    tasks = [body for body in bodies if isinstance(body, asyncio.Task)]
+    try:
+        if tasks:
+            await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    return [
+        (body.exception() or body.result()) if isinstance(body, asyncio.Task) else body
+        for body in bodies
+    ]
+
+
+async def _keep_finished(
+    run: Run, settled: Sequence[Prepared | Outcome], bodies: Sequence[Outcome | BaseException]
+) -> None:
+    """Store what has finished beside a call whose listener failed; policy `leave` leaves all."""
+    if run.settings.cancel_policy == "record":
+        for item, body in zip(settled, bodies, strict=True):
+            finished = body.message() if isinstance(body, Outcome) else interrupted(item.call)
+            await run.append(finished)
+
+
+def _held(outcomes: Sequence[Outcome]) -> Held:
+    results = [outcome.message() for outcome in outcomes]
+    terminate = all(outcome.result.terminate is True for outcome in outcomes)
+    return Held(results=results, extra=_extra(outcomes), terminate=terminate)
+
+
+def _extra(outcomes: Sequence[Outcome]) -> list[AnyMessage]:
+    """What the tools sent along, to stand behind all results of the batch (S1-06)."""
+    return [message for outcome in outcomes for message in outcome.result.messages]
+
+
+def _all_terminate(outcomes: Sequence[Outcome]) -> bool:
+    """Whether there are results and every one asks to end the run (S2-06)."""
+    return bool(outcomes) and all(outcome.result.terminate is True for outcome in outcomes)
+
+
+def _verdict(terminate: bool) -> Decision:
+    return Decision(kind="satisfied" if terminate else "again")
+
+
+async def _close(run: Run, unstarted: Sequence[Call], extra: Sequence[AnyMessage]) -> None:
+    """Answer the calls that an abort kept from starting, if the policy says so (K1, K24); then add
+    what tools sent along.
+    """
+    if run.settings.cancel_policy == "record":
+        for call in unstarted:
+            await run.append(refused(call, run.dependencies.wording.aborted).message())
+    for message in extra:
+        await run.append(message)

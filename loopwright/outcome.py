@@ -1,0 +1,86 @@
+"""What a run came to: the result that a caller gets, and its form in the state.
+
+Who decides status and reason: the nodes `finish` and `fail`, and the entrance for interruptions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage
+
+from loopwright.events import AgentEnd, RunStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """The outcome of one run.
+
+    `status` is completed, stopped, limit, cancelled, failed or interrupted; `reason` names the rule
+    that ended the run. `messages` are the ones this run produced, `final_text` is the text of its
+    last answer (empty if there is none). `usage` has token totals of this run, `error` is
+    `{"kind", "message"}` of a failed run, `interrupts` what an interrupted run waits for.
+    """
+
+    status: RunStatus
+    reason: str
+    messages: list[AnyMessage]
+    final_text: str
+    usage: dict[str, int]
+    turns: int
+    thread: str
+    run_id: str
+    interrupts: list[Any] = field(default_factory=list)
+    error: dict[str, str] | None = None
+
+    def _repr_html_(self) -> str:
+        """A notebook shows the answer and how the run ended; all text is escaped."""
+        ended = f"{self.status} ({self.reason}), {self.turns} turns, thread {self.thread}"
+        return f"<p>{escape(self.final_text)}</p><p><small>{escape(ended)}</small></p>"
+
+
+def result_of(end: AgentEnd) -> RunResult:
+    """The result that an `agent_end` tells."""
+    return RunResult(
+        status=end.status,
+        reason=end.reason,
+        messages=list(end.messages),
+        final_text=final_text(end.messages),
+        usage=dict(end.usage),
+        turns=end.turns,
+        thread=end.thread,
+        run_id=end.run_id,
+        interrupts=list(end.interrupts),
+        error=end.error,
+    )
+
+
+def outcome_of(end: AgentEnd, run_id: str) -> dict[str, Any]:
+    """The outcome as it is stored: JSON values, without the messages, which are in the ledger."""
+    return {
+        "status": end.status,
+        "reason": end.reason,
+        "final_text": final_text(end.messages),
+        "usage": dict(end.usage),
+        "turns": end.turns,
+        "thread": end.thread,
+        "run_id": run_id,
+        "error": end.error,
+    }
+
+
+def final_text(messages: Sequence[AnyMessage]) -> str:
+    """The text of the last assistant message, empty if there is none."""
+    last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
+    return "" if last is None else str(last.text)
+
+
+def usage_of(messages: Sequence[AnyMessage]) -> dict[str, int]:
+    """Token totals over the answers among these messages."""
+    totals = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
+    for message in messages:
+        if isinstance(message, AIMessage) and message.usage_metadata:
+            for name in totals:
+                totals[name] += message.usage_metadata[name]  # type: ignore[literal-required]
+    return totals

@@ -1,0 +1,216 @@
+"""Any langchain chat model as a provider: requests go out, raw chunks come back and are assembled.
+
+What chunks mean is known in `assembly`, what exceptions mean in `failures`. Nothing is retried.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable
+from pydantic import SecretStr
+
+from loopwright.errors import ConfigurationError, ContextOverflowError, ModelError
+from loopwright.providers import finish
+from loopwright.providers.assembly import Answer
+from loopwright.providers.contract import ModelRequest, StreamEnd, StreamEvent, StreamStart
+from loopwright.providers.failures import classify, redacted
+from loopwright.providers.reading import AbortableReader
+from loopwright.providers.wire import request_messages
+from loopwright.tools.contract import Tool
+
+Bound = Runnable[LanguageModelInput, AIMessage]
+
+_TOOL_SETS_KEPT = 8
+
+
+class ModelFactory(Protocol):
+    """Makes the chat models of a provider: each has one key and is used in one event loop only."""
+
+    def make(self, key: str) -> BaseChatModel:
+        """A model for this key; an empty one stands for the configured key. Called in a thread."""
+        ...
+
+    async def close(self, model: BaseChatModel) -> None:
+        """Close the connections of a model, in the event loop that used it."""
+        ...
+
+
+class ChatModelProvider:
+    """A Provider over a langchain chat model; safe to share between runs and threads.
+
+    `id` and `name` are stored with every message as its provider and model; they default to the
+    model's class and to the name that it asks its server for. `thinking` holds, per thinking level,
+    what is added to a request; a level that it does not name adds nothing. With a `factory`, which
+    must be the one that made `model`, requests may bring their own keys, and each event loop gets a
+    model of its own: the connections that a client keeps open cannot be used from a second loop.
+
+    A model whose streams end without a finish reason is taken for cut off, unless its last chunk
+    says that it is the last (`chunk_position`).
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        *,
+        id: str | None = None,
+        name: str | None = None,
+        factory: ModelFactory | None = None,
+        thinking: Mapping[str, Mapping[str, Any]] | None = None,
+        context_window: int | None = None,
+    ) -> None:
+        self.model = model
+        self.id = id or type(model).__name__
+        self.name = name or _name(model)
+        self._factory = factory
+        self._thinking = thinking or {}
+        self._context_window = context_window
+        self._models: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, BaseChatModel]]
+        self._models = WeakKeyDictionary()
+        self._unused: BaseChatModel | None = model
+        self._lock = threading.Lock()
+        self._bound: tuple[tuple[BaseChatModel, tuple[Tool, ...], Bound], ...] = ()
+
+    def context_window(self, model: str) -> int | None:
+        """What was given, else what langchain knows about the model."""
+        profile = self.model.profile or {}
+        return self._context_window or profile.get("max_input_tokens")
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        """Send the request; see `Provider.stream`.
+
+        Raises ConfigurationError, before anything is sent, for a key or tools that the model cannot
+        take, and an exception of the model that no client raises as it is.
+        """
+        model = await self._model(request.api_key or "")
+        bound = self._with_tools(model, request.tools)
+        messages = request_messages(request.system_prompt, request.messages)
+        source = bound.astream(messages, **self._thinking.get(request.thinking_level, {}))
+        answer = Answer(provider=self.id, model=self.name)
+        started = False
+        async with AbortableReader(source, request.signal) as chunks:
+            async for chunk in chunks:
+                pieces = answer.add(chunk)
+                if not started:
+                    started = True
+                    yield StreamStart(message_id=answer.message_id)
+                for piece in pieces:
+                    yield piece
+            if request.signal.aborted:
+                yield StreamEnd(message=answer.aborted())
+                return
+            failure = _failure(answer, chunks.error, _secrets(model, request.api_key))
+        if failure is not None:
+            yield StreamEnd(message=answer.failed(str(failure), failure.kind))
+            return
+        for piece in answer.close():
+            yield piece
+        yield StreamEnd(message=answer.message())
+
+    async def aclose(self) -> None:
+        """Close the connections that requests of the running event loop have left open."""
+        with self._lock:
+            models = self._models.pop(asyncio.get_running_loop(), {})
+        for model in models.values():
+            if self._factory is not None:
+                await self._factory.close(model)
+
+    async def _model(self, key: str) -> BaseChatModel:
+        """The model for this key and the running event loop."""
+        if self._factory is None:
+            if key:
+                raise ConfigurationError(
+                    f"the model {self.name!r} was given with its own key and cannot take another: "
+                    "name the model as 'provider/model', or leave the key out",
+                    field="api_key",
+                )
+            return self.model
+        with self._lock:
+            models = self._models.setdefault(asyncio.get_running_loop(), {})
+            if not key and self._unused is not None:
+                models[key], self._unused = self._unused, None
+        if key not in models:
+            models[key] = await asyncio.to_thread(self._factory.make, key)
+        return models[key]
+
+    def _with_tools(self, model: BaseChatModel, tools: Sequence[Tool]) -> Bound:
+        """The model with these tools, in an order that does not depend on who registered first."""
+        if not tools:
+            return model
+        wanted = tuple(sorted(tools, key=lambda tool: tool.name))
+        for owner, kept, bound in self._bound:
+            if owner is model and kept == wanted:
+                return bound
+        try:
+            bound = model.bind_tools([_schema(tool) for tool in wanted])
+        except NotImplementedError:
+            raise ConfigurationError(
+                f"the model {self.name!r} cannot call tools: give the agent no tools, or a model "
+                "whose class has bind_tools()",
+                field="model",
+            ) from None
+        self._bound = ((model, wanted, bound), *self._bound[: _TOOL_SETS_KEPT - 1])
+        return bound
+
+
+def _failure(
+    answer: Answer, error: BaseException | None, secrets: Collection[str]
+) -> ModelError | None:
+    """Why the answer must not be used; None if it is complete.
+
+    An error behind the finish reason takes nothing away from the answer. Raises what no client
+    raises, and ContextOverflowError.
+    """
+    if error is None or answer.finish_reason is not None:
+        return _incomplete(answer)
+    if isinstance(error, asyncio.CancelledError):
+        return ModelError("the model's client cancelled its own request", kind="connection")
+    found = classify(error)
+    if found is None:
+        raise error
+    text = redacted(str(found), secrets)
+    if isinstance(found, ContextOverflowError):
+        raise ContextOverflowError(text, status=found.status) from None
+    return ModelError(text, kind=found.kind, status=found.status)
+
+
+def _incomplete(answer: Answer) -> ModelError | None:
+    """The failure of an answer that ended without an error, but not well."""
+    if finish.is_failure(answer.finish_reason):
+        return ModelError(
+            f"the provider broke the answer off: {answer.finish_reason}", kind="server"
+        )
+    if answer.is_complete:
+        return None
+    lost = f"; its {answer.calls} tool call(s) were not run" if answer.calls else ""
+    return ModelError(
+        f"the answer ended without a finish reason, so it was cut off{lost}", kind="protocol"
+    )
+
+
+def _name(model: BaseChatModel) -> str:
+    """The name that the model asks its server for, under one of the attributes in use."""
+    for attribute in ("model_name", "model", "model_id"):
+        value = getattr(model, attribute, None)
+        if isinstance(value, str) and value:
+            return value
+    return type(model).__name__
+
+
+def _schema(tool: Tool) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}
+
+
+def _secrets(model: BaseChatModel, key: str | None) -> list[str]:
+    """The keys that an error text might repeat."""
+    held = [value for value in vars(model).values() if isinstance(value, SecretStr)]
+    return [secret.get_secret_value() for secret in held] + ([key] if key else [])

@@ -1,0 +1,86 @@
+"""The one interface between the loop and any model: a request goes in, stream events come out.
+
+How a server is spoken to lives in the providers; what a turn makes of it in the `model` node.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from langchain_core.messages import AIMessage, AnyMessage
+
+from loopwright.events import UpdateKind
+from loopwright.signals import AbortSignal
+from loopwright.tools.contract import Tool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRequest:
+    """One request. `messages` are the view after `convert_to_llm`, without a system message.
+
+    Making them fit a provider's wire (pairing, unknown fields, images) is the provider's job
+    (`providers.wire`). The lists are the provider's own to change.
+    """
+
+    model: str
+    system_prompt: str
+    messages: list[AnyMessage]
+    tools: Sequence[Tool] = ()
+    thinking_level: str = "off"
+    api_key: str | None = None
+    signal: AbortSignal = field(default_factory=AbortSignal)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamStart:
+    """The answer begins. Optional; pieces that come before it are dropped (S2)."""
+
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamPiece:
+    """A piece of block `index`; a tool call's start carries id and name as far as known."""
+
+    kind: UpdateKind
+    index: int
+    delta: str = ""
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamEnd:
+    """The answer is over: always the last event. `message` is complete and authoritative.
+
+    `message` is an AIMessage: content as text or blocks, `tool_calls` whose arguments were complete
+    JSON objects, `invalid_tool_calls` for every other call (with its raw text and an `error`),
+    `usage_metadata`, and `response_metadata` with at least `stop_reason` (see `state.messages`),
+    `model` and `provider`; a failed answer has stop_reason `error` plus `error_message` and
+    `error_kind`, a cancelled one `aborted`.
+    """
+
+    message: AIMessage
+
+
+StreamEvent = StreamStart | StreamPiece | StreamEnd
+
+
+class Provider(Protocol):
+    """Something that answers model requests.
+
+    A provider that looks at `request.signal` ends an aborted answer with a StreamEnd of stop_reason
+    `aborted`. A server's failure is a StreamEnd of stop_reason `error`; only ContextOverflowError
+    is raised, because the loop compacts on it. Any other exception is a fault of the run.
+    """
+
+    id: str
+    """Name of the provider, stored with every message it makes."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        """Send the request and give the answer's events in order."""
+        ...
+
+    def context_window(self, model: str) -> int | None:
+        """Tokens that fit the model, None if unknown."""
+        ...

@@ -1,0 +1,87 @@
+"""Reading an async stream so that a run can be cancelled while the next item is being waited for.
+
+What the items are, and what an abort means for the answer, is decided by the caller.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from types import TracebackType
+from typing import Generic, Self, TypeVar, cast
+
+from loopwright.signals import AbortSignal
+
+T = TypeVar("T")
+
+
+class AbortableReader(Generic[T]):
+    """Items of `source` until it ends, fails, or `signal` is set; used as a context manager.
+
+    The source is read in one task of its own, which has a copy of the caller's context. (One task
+    for all items: clients keep cancel scopes and timeouts open across items.) The iteration never
+    raises what the source raised: look at `error` behind it. Leaving the context cancels the
+    source without waiting for it; its late outcome is dropped (S0-24).
+    """
+
+    def __init__(self, source: AsyncIterator[T], signal: AbortSignal) -> None:
+        self._source = source
+        self._signal = signal
+        self._left = False
+        self._items: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        self._task = asyncio.create_task(self._read())
+        self._task.add_done_callback(lambda task: self._items.put_nowait(None))
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(self._items.put_nowait, None)
+
+        self._remove = self._signal.on_abort(wake)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._left = True
+        self._remove()
+        self._task.cancel()
+        self._task.add_done_callback(_drop)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        # The signal first: items that came in before it was set are not shown after it.
+        item = None if self._signal.aborted else await self._items.get()
+        if item is None or self._signal.aborted:
+            raise StopAsyncIteration
+        return item[0]
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why the source ended early; None after a normal end, and while it is still read."""
+        if not self._task.done():
+            return None
+        if self._task.cancelled():
+            return asyncio.CancelledError("the stream was cancelled from inside")
+        return self._task.exception()
+
+    async def _read(self) -> None:
+        # langchain promises an iterator only; every model gives a generator, which must be closed.
+        async with aclosing(cast(AsyncGenerator[T], self._source)) as source:
+            async for item in source:
+                if self._left:
+                    # `asyncio.wait_for` of Python 3.11 loses a cancellation that comes together
+                    # with the item that it waited for; without this the stream would be read on.
+                    return
+                self._items.put_nowait((item,))
+
+
+def _drop(task: "asyncio.Task[None]") -> None:
+    """Fetch the outcome of an abandoned task so that asyncio does not report it."""
+    if not task.cancelled():
+        task.exception()

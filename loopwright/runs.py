@@ -1,0 +1,202 @@
+"""What the steps of a run are given: the agent's parts, and the handle of the run that goes on.
+
+Nothing here is stored; what must survive a restart is in `state.schema`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from langchain_core.messages import AnyMessage
+from langgraph.store.base import BaseStore
+
+from loopwright.emitter import Emitter, Listeners, View
+from loopwright.errors import LoopwrightError
+from loopwright.events import AnyEvent, MessageEnd, MessageStart
+from loopwright.hooks import Hooks
+from loopwright.providers.contract import Provider
+from loopwright.settings import QueueMode, Settings
+from loopwright.signals import AbortSignal
+from loopwright.state.lease import Lease
+from loopwright.state.log import Log, MemoryLog
+from loopwright.state.messages import calls, identified, new_id
+from loopwright.state.schema import AgentState, Cursor, Overrides, RunRecord
+from loopwright.state.view import shown
+from loopwright.tools.arguments import DEFAULT_RULES, ArgumentRules
+from loopwright.tools.contract import ToolRegistry
+from loopwright.wording import Wording
+
+ModelResolver = Callable[[str], Provider]
+
+
+@dataclass
+class QueueModes:
+    """How many waiting messages a poll takes; may be changed while a run goes on."""
+
+    steering: QueueMode
+    follow_up: QueueMode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependencies:
+    """What a graph is built over and a checkpoint cannot hold; a run keeps what it started with."""
+
+    resolve: ModelResolver
+    """The provider of a model name; raises ConfigurationError."""
+
+    tools: ToolRegistry = field(default_factory=ToolRegistry)
+    system_prompt: str | None = None
+    """None keeps the prompt that a thread was begun with."""
+
+    settings: Settings = field(default_factory=Settings)
+    hooks: Hooks = field(default_factory=Hooks)
+    log: Log = field(default_factory=MemoryLog)
+    listeners: Listeners = field(default_factory=Listeners)
+    workspace: Path | None = None
+    queue_modes: QueueModes | None = None
+    """Read at each poll; None takes the modes of the run's settings."""
+
+    argument_rules: ArgumentRules = DEFAULT_RULES
+    """What the arguments of a call may look like before its tool sees them."""
+
+    wording: Wording = field(default_factory=Wording)
+    tracing: bool = False
+    """Whether LangSmith tracing may be on during a run (its own switches decide then)."""
+
+
+@dataclass
+class Ids:
+    """The message and call ids of a ledger: built once per run, then kept up to date (O(new))."""
+
+    messages: set[str]
+    calls: set[str]
+
+    @classmethod
+    def of(cls, ledger: list[AnyMessage]) -> "Ids":
+        """All ids of a ledger."""
+        ids = cls(set(), set())
+        for message in ledger:
+            ids.note(message)
+        return ids
+
+    def note(self, message: AnyMessage) -> None:
+        """Take the ids of one message."""
+        self.messages.add(str(message.id))
+        self.calls.update(call.id for call in calls(message))
+
+
+@dataclass
+class Run:
+    """One run in this process. The entrance makes it, `load` fills it, the guard keeps it true."""
+
+    id: str
+    lease: Lease
+    """Its right to run the thread; released by the entrance."""
+
+    dependencies: Dependencies
+    signal: AbortSignal
+    emitter: Emitter
+    entered: bool = False
+    """True once the entrance has taken the run in; a nested graph then makes one of its own."""
+
+    settled: bool = False
+    """True once `finish` or `fail` has stored an outcome, or the run was refused."""
+
+    overrides: Overrides = field(default_factory=lambda: Overrides())
+    resumed_from: str | None = None
+    store: BaseStore | None = None
+    refusal: LoopwrightError | None = None
+    """Set by `load` when the run cannot start; the entrance raises it."""
+
+    appended: list[AnyMessage] = field(default_factory=list)
+    """The messages that the current step has added; the guard moves them into the ledger."""
+
+    rewritten: list[AnyMessage] | None = None
+    """What the current step has put in place of the stored ledger, stored even if it then fails."""
+
+    cursor: Cursor | None = None
+    """Where the queues stand if the current step has added messages from them."""
+
+    transcript: list[AnyMessage] | None = None
+    """What the thread's ledger is rewritten to when the run begins; None keeps it."""
+
+    ids: Ids | None = None
+    settings: Settings = field(default_factory=Settings)
+
+    @classmethod
+    def start(
+        cls,
+        *,
+        lease: Lease,
+        dependencies: Dependencies,
+        signal: AbortSignal | None = None,
+        views: Sequence[View] = (),
+    ) -> "Run":
+        """A fresh run with an id of its own over these dependencies."""
+        run_id = new_id()
+        emitter = Emitter(run_id, dependencies.listeners, list(views))
+        return cls(run_id, lease, dependencies, signal or lease.signal, emitter)
+
+    @property
+    def thread(self) -> str:
+        """The id of the thread that this run works on."""
+        return self.lease.thread
+
+    async def emit(self, event: AnyEvent) -> None:
+        """Number and deliver an event (see `emitter`)."""
+        await self.emitter.emit(event)
+
+    async def append(self, message: AnyMessage, cursor: Cursor | None = None) -> AnyMessage:
+        """Add one complete message to the ledger with its pair of events.
+
+        `cursor` counts it as delivered if it was queued; both are stored together.
+        """
+        message = self.identify(message)
+        await self.emit(MessageStart(message=message))
+        return await self.complete(message, cursor)
+
+    async def complete(self, message: AnyMessage, cursor: Cursor | None = None) -> AnyMessage:
+        """Add a message whose `message_start` was already emitted."""
+        self.appended.append(message)
+        self.cursor = cursor or self.cursor
+        if self.ids is not None:
+            self.ids.note(message)
+        await self.emit(MessageEnd(message=message))
+        return message
+
+    def identify(self, message: AnyMessage) -> AnyMessage:
+        """The message with an id that the ledger does not have yet."""
+        taken = self.ids.messages if self.ids is not None else set()
+        if message.id and message.id not in taken:
+            return message
+        return identified([message], set(taken))[0]
+
+    def queue_mode(self, queue: Literal["steering", "follow_up"]) -> QueueMode:
+        """How many messages a poll of this queue takes, as of now."""
+        live = self.dependencies.queue_modes
+        settings = QueueModes(self.settings.steering_mode, self.settings.follow_up_mode)
+        return getattr(live or settings, queue)  # type: ignore[no-any-return]
+
+    def offered_tools(self) -> ToolRegistry:
+        """The tools of this run, as the settings name them."""
+        return self.dependencies.tools.select(self.settings.tools)
+
+
+def ledger(state: AgentState, run: Run) -> list[AnyMessage]:
+    """The whole ledger including what the current step has added; a fresh list."""
+    return [*state.get("messages", []), *run.appended]
+
+
+def context(state: AgentState, run: Run) -> list[AnyMessage]:
+    """What a request is made of: the view's head and the ledger behind it; a fresh list."""
+    return [*shown(state["view"], state["messages"]), *run.appended]
+
+
+def changed(record: RunRecord, **changes: Any) -> RunRecord:
+    """The record with some fields replaced."""
+    return RunRecord(**{**record, **changes})  # type: ignore[typeddict-item]
+
+
+Update = Mapping[str, Any]
+"""What a step returns: new values of its own channels, always with a `decision`."""

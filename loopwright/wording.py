@@ -1,0 +1,29 @@
+"""The sentences that the loop itself says to a model; a preset may replace them (K24).
+
+What tools and providers say is theirs.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """Templates with `{name}` for the called tool and `{known}` for the tools on offer."""
+
+    unknown_tool: str = "Tool {name} not found. Available tools: {known}"
+    """Answer to a call of a tool that is not on offer."""
+
+    cut_off: str = (
+        "Tool {name} was not executed: the answer was cut off by the output limit, so the call may "
+        "be incomplete. Send it again, with less in one answer."
+    )
+    """Answer to every call of an answer that stopped at `length`."""
+
+    blocked: str = "Tool execution was blocked"
+    """Answer to a call that a hook blocked without a reason."""
+
+    aborted: str = "Operation aborted"
+    """Answer to a call that a cancelled run kept from starting."""
+
+    not_executed: str = "Not executed: the run ended before this call could start."
+    """Answer to a call whose message was a failed or cancelled answer."""

@@ -1,0 +1,1 @@
+"""Tests of `loopwright.graph`, module for module."""

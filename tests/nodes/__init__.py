@@ -1,0 +1,1 @@
+"""Tests of `loopwright.nodes`, module for module."""

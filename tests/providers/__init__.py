@@ -1,0 +1,1 @@
+"""How models are asked and understood: streams, failures, names, the wire form."""

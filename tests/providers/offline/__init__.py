@@ -1,0 +1,1 @@
+"""The offline model: its marks, its way through real folders, its face as a chat model."""

@@ -1,0 +1,1 @@
+"""Tests of `loopwright.serve`. That all entrances behave alike is shown in `tests.entrances`."""

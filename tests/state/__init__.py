@@ -1,0 +1,1 @@
+"""Tests of `loopwright.state`, module for module."""

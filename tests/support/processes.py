@@ -1,0 +1,36 @@
+"""Scripts run in an interpreter of their own, with every warning an error."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+ROOT = Path(__file__).parent.parent.parent
+
+# Development mode reports slow callbacks, which a busy machine has; errors are still shown.
+_QUIET = "import logging; logging.getLogger('asyncio').setLevel('ERROR')\n"
+
+
+def start(script: str, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
+    """Start a script in development mode; it finds the package and the tests of this checkout."""
+    command = [sys.executable, "-X", "dev", "-W", "error", "-c", _QUIET + dedent(script)]
+    return subprocess.Popen(
+        [*command, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **environment},
+    )
+
+
+def output(script: str, *arguments: object, **environment: str) -> str:
+    """What a script prints; it must end well and say nothing on stderr."""
+    with start(script, *arguments, **environment) as process:
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, err) == (0, ""), out + err
+    return out.strip()

@@ -1,0 +1,359 @@
+"""The face that a user sees: every way to start a run, and what is stored of it."""
+
+import asyncio
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from loopwright import Agent, Limits, Settings
+from loopwright.errors import (
+    BusyThreadError,
+    ConfigurationError,
+    ContinuationError,
+    DatabaseError,
+    InputError,
+    UnknownModelError,
+    UnknownThreadError,
+)
+from loopwright.events import AnyEvent, to_json
+from loopwright.outcome import RunResult
+from loopwright.testing import Response, ScriptedModel
+from tests.support.graphs import on, outline, told
+from tests.support.providers import ScriptedProvider
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def script() -> list[Any]:
+    """Two turns: parallel calls, one of them of no tool, then text."""
+    calls = [("c1", "add", {"a": 1, "b": 2}), ("c2", "missing", {}), ("c3", "add", {"a": "x"})]
+    usage = {"input_tokens": 5, "output_tokens": 7}
+    return [Response(text="I count.", calls=calls, usage=usage), Response(text="It is 3.")]
+
+
+def anonymous(value: Any) -> Any:
+    """JSON in which every made-up id is replaced by the number of its first appearance."""
+    seen: dict[str, str] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return seen.setdefault(match.group(), f"id-{len(seen)}")
+
+    return json.loads(re.sub(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", number, json.dumps(value)))
+
+
+def shown(result: RunResult) -> Any:
+    messages = [message.model_dump(mode="json") for message in result.messages]
+    return anonymous({**vars(result), "messages": messages})
+
+
+@pytest.mark.anyio
+async def test_every_way_to_run_gives_the_same_result_and_the_same_events() -> None:
+    results: list[Any] = []
+    told_events: list[Any] = []
+
+    async def collected(way: Any) -> None:
+        heard: list[AnyEvent] = []
+        async with Agent(ScriptedModel(script()), [add], thread="t") as agent:
+            agent.subscribe(heard.append)
+            results.append(await way(agent))
+        told_events.append(anonymous([to_json(event) for event in heard]))
+
+    async def prompted(agent: Agent) -> Any:
+        return shown(await agent.prompt("hi"))
+
+    async def blocking(agent: Agent) -> Any:
+        return shown(await asyncio.to_thread(agent.run, "hi"))
+
+    async def streamed(agent: Agent) -> Any:
+        run = agent.prompt("hi")
+        told_events.append(anonymous([to_json(event) async for event in run]))
+        return shown(await run)
+
+    async def by_the_graph(agent: Agent) -> Any:
+        stream = agent.graph.astream({"messages": "hi"}, on("t"), stream_mode="custom")
+        told_events.append(anonymous([to_json(event) async for event in stream]))
+        return results[0]
+
+    async def by_the_blocking_graph(agent: Agent) -> Any:
+        def drain() -> list[Any]:
+            stream = agent.graph.stream({"messages": "hi"}, on("t"), stream_mode="custom")
+            return [to_json(event) for event in stream]
+
+        told_events.append(anonymous(await asyncio.to_thread(drain)))
+        return results[0]
+
+    for way in (prompted, blocking, streamed, by_the_graph, by_the_blocking_graph):
+        await collected(way)
+    assert len(told_events) == 8
+    assert all(events == told_events[0] for events in told_events)
+    assert all(result == results[0] for result in results)
+    assert results[0]["final_text"] == "It is 3."
+    assert results[0]["usage"]["total_tokens"] == 12
+    assert (results[0]["turns"], results[0]["thread"]) == (2, "t")
+
+
+def test_four_threads_may_run_at_once(tmp_path: Path) -> None:
+    with Agent(ScriptedModel(["done"] * 8), database=tmp_path / "t.db") as agent:
+        with ThreadPoolExecutor(4) as pool:
+            runs = [pool.submit(agent.run, f"hi {n}", thread=f"t{n}") for n in range(8)]
+        assert {run.result().status for run in runs} == {"completed"}
+        for n in range(8):
+            assert outline(agent.history(f"t{n}")) == [f"user: hi {n}", "assistant: done"]
+
+
+@pytest.mark.anyio
+async def test_a_blocking_run_works_inside_a_running_loop() -> None:
+    async with Agent(ScriptedModel(["done"])) as agent:
+        assert agent.run("hi").final_text == "done"
+
+
+def test_a_blocking_run_in_an_async_tool_is_refused_clearly() -> None:
+    agent: Agent
+
+    async def delegate() -> str:
+        """Ask in a way that would wait for itself."""
+        return agent.run("task", thread="other").final_text
+
+    model = ScriptedModel([Response(calls=[("c1", "delegate", {})]), "done"])
+    with Agent(model, [delegate]) as agent:
+        assert agent.run("hi").status == "completed"
+        assert "use the async method (await agent.prompt(...)" in agent.history()[2].text
+
+
+def test_a_blocking_run_in_a_blocking_tool_works() -> None:
+    agent: Agent
+
+    def delegate() -> str:
+        """Ask another thread of the same agent."""
+        return agent.run("task", thread="other").final_text
+
+    model = ScriptedModel([Response(calls=[("c1", "delegate", {})]), "from inside", "done"])
+    with Agent(model, [delegate]) as agent:
+        assert agent.run("hi").final_text == "done"
+        assert agent.history()[2].text == "from inside"
+
+
+def test_an_async_run_needs_a_loop_and_leaves_the_thread_free_without_one() -> None:
+    with Agent(ScriptedModel(["done"])) as agent:
+        for start in (agent.prompt, agent.stream):
+            with pytest.raises(ConfigurationError, match=r"use run\(\) instead"):
+                start("hi")
+        assert agent.run("hi").status == "completed"
+
+
+@pytest.mark.anyio
+async def test_a_second_run_of_a_thread_is_refused_by_name_before_anything_is_awaited() -> None:
+    async with Agent(ScriptedModel(["done", "other"]), thread="mine") as agent:
+        first = agent.prompt("hi")
+        for start in (agent.prompt, agent.stream):
+            with pytest.raises(BusyThreadError, match="thread 'mine' is busy"):
+                start("me too")
+        other = agent.prompt("hi", thread="another")
+        assert {(await first).final_text, (await other).final_text} == {"done", "other"}
+        assert outline(agent.history()) == ["user: hi", f"assistant: {(await first).final_text}"]
+
+
+@pytest.mark.anyio
+async def test_a_prompt_inside_the_last_listener_is_refused_as_that_run_s_fault() -> None:
+    async with Agent(ScriptedModel(["done", "next"])) as agent:
+
+        def again(event: AnyEvent) -> None:
+            if event.type == "agent_end" and event.status == "completed":
+                agent.prompt("again")
+
+        remove = agent.subscribe(again)
+        result = await agent.prompt("hi")
+        assert result.error is not None and result.error["kind"] == "BusyThreadError"
+        remove()
+        assert (await agent.prompt("again")).status == "completed"
+
+
+@pytest.mark.anyio
+async def test_prompts_are_text_images_messages_and_lists() -> None:
+    png = b"\x89PNG\r\n\x1a\n"
+    async with Agent(ScriptedModel(["one", "two", "three", "four"])) as agent:
+        await agent.prompt("look", images=[png, "https://host/x.png"])
+        await agent.prompt(HumanMessage("a message"))
+        await agent.prompt([("user", "two"), {"role": "assistant", "content": "x"}, "three"])
+        await agent.prompt([])
+        kinds = [block["type"] for block in agent.history()[0].content_blocks]
+        assert kinds == ["text", "image", "image"]
+        assert outline(agent.history())[2:] == [
+            "user: a message",
+            "assistant: two",
+            "user: two",
+            "assistant: x",
+            "user: three",
+            "assistant: three",
+            "assistant: four",
+        ]
+        for wrong in ([3], [AIMessage("x"), None]):
+            with pytest.raises(InputError):
+                agent.prompt(wrong)
+        assert len(agent.history()) == 9
+
+
+@pytest.mark.anyio
+async def test_a_failing_tool_an_unknown_one_and_bad_arguments_are_results_and_the_run_goes_on() -> (
+    None
+):
+    def broken() -> None:
+        """Fail."""
+        raise OSError("disk on fire")
+
+    calls = [("c1", "broken", {}), ("c2", "missing", {}), ("c3", "add", {"a": 1, "c": 2})]
+    calls += [("c4", "add", '{"a": 1,')]
+    async with Agent(ScriptedModel([Response(calls=calls), "sorry"]), [broken, add]) as agent:
+        assert (await agent.prompt("hi")).final_text == "sorry"
+        results = outline(agent.history())[2:-1]
+    starts = ["c1: disk on fire", "c2: Tool missing not found. Available tools: add, broken"]
+    starts += ['c3: Validation failed for tool "add"', "c4: Not executed: "]
+    assert [line[: len(start)] for line, start in zip(results, starts, strict=True)] == starts
+
+
+@pytest.mark.anyio
+async def test_a_model_that_raises_fails_the_run_and_the_user_s_message_is_kept() -> None:
+    async with Agent(ScriptedModel([RuntimeError("no route"), "fine"])) as agent:
+        result = await agent.prompt("hi")
+        assert (result.status, result.reason) == ("failed", "model_error")
+        assert result.error == {"kind": "unknown", "message": "no route"}
+        assert (await agent.prompt("again")).final_text == "fine"
+        assert outline(agent.history())[0] == "user: hi"
+
+
+# ---- continuing
+
+
+@pytest.mark.anyio
+async def test_a_run_is_continued_from_what_is_queued_behind_an_answer() -> None:
+    async with Agent(ScriptedModel(["one", "two", "three"])) as agent:
+        with pytest.raises(ContinuationError, match="no messages"):
+            await agent.continue_()
+        await agent.prompt("hi")
+        with pytest.raises(ContinuationError, match="nothing is queued"):
+            await agent.continue_()
+        agent.follow_up("later")
+        agent.steer("first")
+        events = [event async for event in agent.continue_()]
+        assert told(events)[:4] == [
+            "agent_start",
+            "turn_start",
+            "queue_update",
+            "message_start user",
+        ]
+        assert [e.sequence for e in events] == list(range(len(events)))
+        assert outline(agent.history())[2:] == [
+            "user: first",
+            "assistant: two",
+            "user: later",
+            "assistant: three",
+        ]
+
+
+@pytest.mark.anyio
+async def test_a_continuation_is_asked_again_by_those_who_iterate_it() -> None:
+    async with Agent(ScriptedModel([])) as agent:
+        run = agent.continue_()
+        with pytest.raises(ContinuationError):
+            async for _ in run:
+                pass
+        with pytest.raises(ContinuationError):
+            await agent.resume()
+
+
+# ---- what is stored
+
+
+@pytest.mark.anyio
+async def test_threads_and_their_histories(tmp_path: Path) -> None:
+    async with Agent(ScriptedModel(["one", "two", "three"]), database=tmp_path / "t.db") as agent:
+        with pytest.raises(UnknownThreadError, match="'nowhere'"):
+            agent.history("nowhere")
+        with pytest.raises(UnknownThreadError):
+            agent.history()
+        for thread, words in (("a", "first thing"), ("b", "second"), ("a", "third")):
+            await agent.prompt(words, thread=thread)
+        threads = [(t.id, t.messages, t.title) for t in agent.threads()]
+        assert threads == [("a", 4, "first thing"), ("b", 2, "second")]
+        assert [t.id for t in agent.threads(limit=1)] == ["a"]
+
+
+@pytest.mark.anyio
+async def test_another_agent_on_the_file_goes_on_with_the_thread(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    async with Agent(ScriptedModel(["one"]), system_prompt="be brief", database=path) as agent:
+        await agent.prompt("hi")
+        thread = agent.thread
+    provider = ScriptedProvider("two", "three")
+    async with Agent(provider, database=path, thread=thread) as agent:
+        await agent.prompt("again")
+        assert provider.requests[0].system_prompt == "be brief"
+        assert outline(agent.history())[2:] == ["user: again", "assistant: two"]
+    async with Agent(provider, system_prompt="", database=path, thread=thread) as agent:
+        await agent.prompt("once more")
+        assert provider.requests[1].system_prompt == ""
+
+
+@pytest.mark.anyio
+async def test_two_agents_on_one_file_share_its_threads_and_their_locks(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    one = Agent(ScriptedModel(["one", "one more"]), database=path, thread="t")
+    two = Agent(ScriptedModel(["two"]), database=path, thread="t")
+    async with one, two:
+        run = one.prompt("hi")
+        with pytest.raises(BusyThreadError):
+            two.prompt("me too")
+        both = await asyncio.gather(run, two.prompt("hi", thread="u"))
+        assert {result.status for result in both} == {"completed"}
+        assert outline(two.history()) == ["user: hi", "assistant: one"]
+        assert {info.id for info in one.threads()} == {"t", "u"}
+        two.steer("by the way")
+        assert (await one.prompt("again")).messages[1].text == "by the way"
+
+
+@pytest.mark.anyio
+async def test_an_agent_in_memory_makes_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with Agent(ScriptedModel(["one"])) as agent:
+        await agent.prompt("hi")
+        assert len(agent.history()) == 2
+    assert not list(tmp_path.iterdir())
+
+
+# ---- what an agent cannot be made of
+
+
+def test_a_database_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("not a database " * 100)
+    for path in (tmp_path, tmp_path / "notes.txt", tmp_path / "notes.txt" / "t.db"):
+        with pytest.raises(DatabaseError, match=re.escape(repr(str(path)))):
+            Agent(ScriptedModel([]), database=path)
+
+
+def test_what_an_agent_is_given_is_checked_when_it_is_made(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="is not a folder"):
+        Agent(ScriptedModel([]), workspace=tmp_path / "missing")
+    with pytest.raises(ConfigurationError, match="is no tool"):
+        Agent(ScriptedModel([]), tools=["add"])
+    with pytest.raises(ConfigurationError, match="limits.turns"):
+        Agent(ScriptedModel([]), settings=Settings(limits=Limits(turns=0)))
+
+
+@pytest.mark.anyio
+async def test_an_unknown_model_is_told_when_a_run_starts_and_nothing_is_lost() -> None:
+    async with Agent("nobody/nothing") as agent:
+        with pytest.raises(UnknownModelError, match="nobody/nothing"):
+            await agent.prompt("hi")
+        agent.model = ScriptedModel(["fine"])
+        assert (await agent.prompt("hi")).final_text == "fine"
+        assert outline(agent.history()) == ["user: hi", "assistant: fine"]

@@ -1,0 +1,272 @@
+"""How a run ends: each termination rule walked from a prompt to its status and reason.
+
+`docs/design.md` shows the table below; a test here compares them.
+"""
+
+import inspect
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.types import interrupt
+
+from loopwright import Agent
+from loopwright.errors import ContextOverflowError, ContinuationError
+from loopwright.hooks import Hooks
+from loopwright.outcome import RunResult
+from loopwright.settings import Limits, Settings
+from loopwright.testing import Gate
+from loopwright.tools.contract import Tool, ToolContext, ToolResult
+from tests.support.providers import Scripted, ScriptedProvider, said, steps
+
+DESIGN = Path(__file__).parent.parent / "docs" / "design.md"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A row of the table: what happens, who decides it, and what a caller sees."""
+
+    rule: str
+    decision: str
+    edge: str
+    status: str
+    reason: str
+    test: str
+
+
+ENDINGS = [
+    Ending(
+        "the answer has no calls and nothing is queued",
+        "`model`: satisfied; `queue_drain`: idle",
+        "`queue_drain` → `finish`",
+        "completed",
+        "answered",
+        "test_an_answer_without_calls",
+    ),
+    Ending(
+        "every result of a batch asks to end the run and nothing is queued",
+        "`tool_batch`: satisfied; `queue_drain`: idle",
+        "`queue_drain` → `finish`",
+        "completed",
+        "terminated",
+        "test_a_batch_that_terminates",
+    ),
+    Ending(
+        "the turn limit is reached and the batch wants another turn",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "limit",
+        "max_turns",
+        "test_the_turn_limit",
+    ),
+    Ending(
+        "the hook says so",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "stopped",
+        "should_stop_after_turn",
+        "test_the_stop_hook",
+    ),
+    Ending(
+        "the answer stands for a failed request",
+        "`model`: hard_stop",
+        "`stop_hook` → `finish`",
+        "failed",
+        "model_error",
+        "test_a_failed_answer",
+    ),
+    Ending(
+        "a request finds the run cancelled",
+        "`model`: hard_stop",
+        "`stop_hook` → `finish`",
+        "cancelled",
+        "aborted",
+        "test_an_abort",
+    ),
+    Ending(
+        "the context does not fit the model and nothing is left to summarise",
+        "`compact`: stopped",
+        "`compact` → `finish`",
+        "failed",
+        "context_overflow",
+        "test_a_context_that_cannot_be_made_smaller",
+    ),
+    Ending(
+        "a hook, listener, converter or model raises",
+        "any node: fault",
+        "any node → `fail`",
+        "failed",
+        "fault",
+        "test_a_fault",
+    ),
+    Ending(
+        "a tool or an approval asks a person",
+        "–",
+        "none: the run stops inside `tool_batch`",
+        "interrupted",
+        "interrupt",
+        "test_an_interrupt",
+    ),
+    Ending(
+        "the caller asked to stop before or behind a node",
+        "–",
+        "none: the run stops between two nodes",
+        "interrupted",
+        "breakpoint",
+        "test_a_breakpoint",
+    ),
+    Ending(
+        "the run cannot begin",
+        "`load`: refused",
+        "`load` → end",
+        "an exception",
+        "names what is wrong",
+        "test_a_refusal",
+    ),
+]
+
+Make = Callable[..., Agent]
+
+
+@pytest.fixture
+async def agent(tmp_path: Path) -> AsyncIterator[Make]:
+    """Makes agents over one database from what their model answers."""
+    made: list[Agent] = []
+
+    def make(*script: Scripted, **parts: Any) -> Agent:
+        database = tmp_path / "threads.db"
+        made.append(Agent(ScriptedProvider(*script), database=database, thread="t", **parts))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.aclose()
+
+
+CALL = said("I look.", ("c1", "look", {}))
+
+
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def ending(result: RunResult) -> tuple[str, str]:
+    return result.status, result.reason
+
+
+@pytest.mark.anyio
+async def test_an_answer_without_calls(agent: Make) -> None:
+    made = agent(CALL, "done", tools=[look])
+    assert ending(await made.prompt("hi")) == ("completed", "answered")
+
+
+@pytest.mark.anyio
+async def test_a_batch_that_terminates(agent: Make) -> None:
+    async def stop(arguments: Any, context: ToolContext) -> ToolResult:
+        return ToolResult(content="enough", terminate=True)
+
+    tool = Tool(name="look", description="Look.", parameters={"type": "object"}, execute=stop)
+    assert ending(await agent(CALL, tools=[tool]).prompt("hi")) == ("completed", "terminated")
+
+
+@pytest.mark.anyio
+async def test_the_turn_limit(agent: Make) -> None:
+    made = agent(CALL, CALL, tools=[look], settings=Settings(limits=Limits(turns=2)))
+    assert ending(await made.prompt("hi")) == ("limit", "max_turns")
+
+
+@pytest.mark.anyio
+async def test_the_stop_hook(agent: Make) -> None:
+    made = agent(CALL, tools=[look], hooks=Hooks(should_stop_after_turn=lambda turn: True))
+    assert ending(await made.prompt("hi")) == ("stopped", "should_stop_after_turn")
+
+
+@pytest.mark.anyio
+async def test_a_failed_answer(agent: Make) -> None:
+    result = await agent(said("half", stop="error")).prompt("hi")
+    assert ending(result) == ("failed", "model_error")
+    assert result.error == {"kind": "server", "message": "it was error"}
+
+
+@pytest.mark.anyio
+async def test_an_abort(agent: Make) -> None:
+    gate = Gate()
+    made = agent([gate, *steps(said("", stop="aborted"))])
+    run = made.prompt("hi")
+    await gate.reached()
+    made.abort()
+    gate.open()
+    assert ending(await run) == ("cancelled", "aborted")
+
+
+@pytest.mark.anyio
+async def test_a_context_that_cannot_be_made_smaller(agent: Make) -> None:
+    result = await agent(ContextOverflowError("too long")).prompt("hi")
+    assert ending(result) == ("failed", "context_overflow")
+
+
+@pytest.mark.anyio
+async def test_a_fault(agent: Make) -> None:
+    result = await agent(RuntimeError("no route")).prompt("hi")
+    assert ending(result) == ("failed", "fault")
+    assert result.error == {"kind": "RuntimeError", "message": "no route"}
+
+
+@pytest.mark.anyio
+async def test_an_interrupt(agent: Make) -> None:
+    def ask() -> str:
+        """Ask a person."""
+        return str(interrupt("sure?"))
+
+    made = agent(said("", ("c1", "ask", {})), "done", tools=[ask])
+    result = await made.prompt("hi")
+    assert ending(result) == ("interrupted", "interrupt")
+    assert [waiting["value"] for waiting in result.interrupts] == ["sure?"]
+    assert ending(await made.resume("yes")) == ("completed", "answered")
+
+
+@pytest.mark.anyio
+async def test_a_breakpoint(agent: Make) -> None:
+    made = agent("done")
+    config: Any = {"configurable": {"thread_id": "t"}}
+    events = made.graph.astream(
+        {"messages": "hi"}, config, stream_mode="custom", interrupt_before=["model"]
+    )
+    last = [event async for event in events][-1]
+    assert (last.status, last.reason) == ("interrupted", "breakpoint")
+    assert ending(await made.resume()) == ("completed", "answered")
+
+
+@pytest.mark.anyio
+async def test_a_refusal(agent: Make) -> None:
+    with pytest.raises(ContinuationError, match="'t' has no messages to continue from"):
+        await agent().continue_()
+
+
+def table() -> list[str]:
+    """The endings as the document shows them."""
+    rows = ["| when | decision | edge | status | reason | test |", "|---|---|---|---|---|---|"]
+    return rows + [
+        f"| {e.rule} | {e.decision} | {e.edge} | {e.status} | {e.reason} | `{e.test}` |"
+        for e in ENDINGS
+    ]
+
+
+def test_the_document_shows_this_table() -> None:
+    text = DESIGN.read_text(encoding="utf-8")
+    block = text.partition("<!-- endings -->\n")[2].partition("<!-- /endings -->")[0]
+    assert block.strip().splitlines() == table()
+
+
+@pytest.mark.parametrize("row", ENDINGS, ids=lambda row: row.reason)
+def test_every_row_names_a_test_that_expects_its_ending(row: Ending) -> None:
+    source = inspect.getsource(globals()[row.test])
+    if row.status != "an exception":
+        assert f'("{row.status}", "{row.reason}")' in source
+
+
+if __name__ == "__main__":
+    print("\n".join(table()))

@@ -1,0 +1,1 @@
+"""The stand-ins that are shipped for tests."""

@@ -1,0 +1,1 @@
+"""Tests of the tools, one module for each of theirs."""
