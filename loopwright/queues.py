@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from langchain_core.messages import AnyMessage, message_to_dict, messages_from_dict
+from langchain_core.messages import AnyMessage, ToolMessage, message_to_dict, messages_from_dict
 
+from loopwright.errors import InputError
 from loopwright.events import QueueUpdate
 from loopwright.runs import Run
 from loopwright.state.log import Entry, Log
-from loopwright.state.messages import Prompt, as_messages
+from loopwright.state.messages import Prompt, as_messages, calls
 from loopwright.state.schema import Cursor
 
 Queue = Literal["steering", "follow_up"]
@@ -21,8 +22,14 @@ CLEARED = "cleared"
 
 
 def enqueue(log: Log, thread: str, queue: Queue, prompt: Prompt) -> list[int]:
-    """Append each message of a prompt to a thread's queue; committed when this returns."""
-    return [log.append(thread, queue, message_to_dict(m)) for m in as_messages(prompt)]
+    """Append each message of a prompt to a thread's queue; committed when this returns.
+
+    Raises InputError for tool calls and results: messages of a queue may be delivered apart.
+    """
+    messages = as_messages(prompt)
+    if any(calls(message) or isinstance(message, ToolMessage) for message in messages):
+        raise InputError("a queue takes no tool calls and no results: send them as a prompt")
+    return [log.append(thread, queue, message_to_dict(message)) for message in messages]
 
 
 def clear(log: Log, thread: str, queue: Queue) -> None:

@@ -1,4 +1,4 @@
-"""What may happen to a run from outside: aborts, queued messages, listeners, leaving and closing."""
+"""What may happen to a run from outside: aborts, queued messages, listeners, closing."""
 
 import asyncio
 import threading
@@ -107,7 +107,10 @@ async def test_a_tool_sees_the_abort_and_what_it_then_returns_is_kept() -> None:
 @pytest.mark.anyio
 async def test_cancelling_who_waits_cancels_the_run_and_the_next_one_mends_it() -> None:
     gate = Gate()
-    async with no_task_left(), Agent(ScriptedModel([calling("wait"), "fine"]), [gated(gate)]) as agent:
+    async with (
+        no_task_left(),
+        Agent(ScriptedModel([calling("wait"), "fine"]), [gated(gate)]) as agent,
+    ):
         task = asyncio.ensure_future(agent.prompt("hi"))
         await gate.reached()
         task.cancel()

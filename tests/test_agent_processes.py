@@ -1,11 +1,11 @@
-"""Agents and processes: a kill in a tool, a fork, an exit without closing, an abort from elsewhere."""
+"""Agents and processes: kills, forks, exits without closing, aborts from elsewhere."""
 
 import signal
 from pathlib import Path
 
 from loopwright import Agent
 from loopwright.testing import ScriptedModel
-from tests.support.graphs import outline, told
+from tests.support.graphs import on, outline, told
 from tests.support.processes import output, start
 
 KILLED = """
@@ -43,7 +43,7 @@ def test_a_kill_in_a_tool_leaves_the_answer_stored_and_the_next_prompt_mends_vis
     with Agent(ScriptedModel(["fine"]), database=tmp_path / "t.db", thread="t") as agent:
         assert outline(agent.history()) == ["user: hi", "assistant: I work. [c1 c2]"]
         assert [info.id for info in agent.threads()] == ["t"]
-        events = list(agent.graph.stream({"messages": "again"}, on_thread(), stream_mode="custom"))
+        events = list(agent.graph.stream({"messages": "again"}, on("t"), stream_mode="custom"))
         assert told(events)[:3] == ["agent_start", "repair", "turn_start"]
         assert events[0].resumed_from
         assert events[1].report["synthesized"] == 2
@@ -64,7 +64,7 @@ def test_a_killed_run_may_be_resumed_instead(tmp_path: Path) -> None:
 
     model = ScriptedModel(["fine"])
     with Agent(model, [done, wait], database=tmp_path / "t.db", thread="t") as agent:
-        events = list(agent.graph.stream(None, on_thread(), stream_mode="custom"))
+        events = list(agent.graph.stream(None, on("t"), stream_mode="custom"))
         assert events[0].resumed_from and told(events)[1] == "tool_execution_start c1"
         assert outline(agent.history())[2:] == ["c1: done", "c2: waited", "assistant: fine"]
 
@@ -77,10 +77,6 @@ def test_a_kill_is_survived_whatever_durability_a_caller_of_the_graph_asks_for(
     killed_in_a_tool(tmp_path / "t.db", call)
     with Agent(ScriptedModel([]), database=tmp_path / "t.db", thread="t") as agent:
         assert outline(agent.history()) == ["user: hi", "assistant: I work. [c1 c2]"]
-
-
-def on_thread() -> dict[str, dict[str, str]]:
-    return {"configurable": {"thread_id": "t"}}
 
 
 def test_a_forked_child_uses_the_same_agent_and_its_parent_goes_on(tmp_path: Path) -> None:

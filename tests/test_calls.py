@@ -1,14 +1,12 @@
 """The life of one tool call: prepared, executed, finalised; every failure of it is a result."""
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
-from langgraph.errors import GraphInterrupt
 
 from loopwright.calls import Batch, Outcome, Prepared, end, perform, prepare, refused, start
-from loopwright.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from loopwright.events import ToolExecutionEnd, ToolExecutionStart
 from loopwright.hooks import AfterToolCall, Ask, BeforeToolCall, Hooks, ToolCallContext
 from loopwright.settings import Settings
 from loopwright.state.messages import Call
@@ -35,6 +33,10 @@ def counting(body: Any = lambda arguments, context: f"{arguments['n']}", **field
         return value if isinstance(value, ToolResult) else ToolResult(content=str(value))
 
     return Tool(name="count", description="Count.", parameters=SCHEMA, execute=execute, **fields)
+
+
+def fail(*given: Any) -> Any:
+    raise ZeroDivisionError
 
 
 def batch(made: Scene) -> Batch:
@@ -74,7 +76,7 @@ async def test_arguments_are_prepared_then_checked_and_coerced() -> None:
 async def test_what_cannot_run_is_an_error_result_and_reaches_no_hook(
     call: Call, says: str
 ) -> None:
-    hooks = Hooks(before_tool_call=lambda c: 1 // 0, after_tool_call=lambda c: 1 // 0)  # type: ignore[arg-type, return-value]
+    hooks = Hooks(before_tool_call=fail, after_tool_call=fail)
     ready = await prepare(batch(scene(tools=[counting()], hooks=hooks)), call)
     assert isinstance(ready, Outcome)
     assert str(ready.result.content).startswith(says)
@@ -178,7 +180,7 @@ async def test_a_tool_is_told_where_it_runs(tmp_path: Any) -> None:
 
 @pytest.mark.anyio
 async def test_a_call_whose_run_was_aborted_before_does_not_run() -> None:
-    made = scene(tools=[counting(lambda a, c: 1 // 0)], hooks=Hooks(after_tool_call=lambda c: 1 // 0))  # type: ignore[arg-type, return-value]
+    made = scene(tools=[counting(fail)], hooks=Hooks(after_tool_call=fail))
     ready = await prepare(batch(made), CALL)
     made.run.signal.abort()
     assert isinstance(ready, Prepared)
@@ -193,79 +195,6 @@ async def test_a_tool_that_takes_too_long_is_given_up() -> None:
     async with no_task_left():
         result = (await outcome(made)).result
     assert result.is_error and "took longer than 0.01 seconds" in str(result.content)
-
-
-@pytest.mark.anyio
-async def test_progress_is_told_in_order_and_before_the_end() -> None:
-    slow = asyncio.Event()
-
-    async def listener(event: Any) -> None:
-        if isinstance(event, ToolExecutionUpdate):
-            await slow.wait()
-
-    def body(arguments: Any, context: ToolContext) -> str:
-        context.update("one")
-        context.update(ToolResult(content="two", details={"at": 2}))
-        slow.set()
-        return "done"
-
-    made = scene(tools=[counting(body)])
-    made.run.dependencies.listeners.add(listener)
-    await outcome(made)
-    updates = [event.partial for event in made.events[:-1]]  # type: ignore[union-attr]
-    assert updates == [{"content": "one", "details": None}, {"content": "two", "details": {"at": 2}}]
-    assert isinstance(made.events[-1], ToolExecutionEnd)
-    assert made.events[0].arguments == {"n": "3"}  # type: ignore[union-attr]
-
-
-@pytest.mark.anyio
-async def test_progress_from_a_thread_is_told_and_late_progress_is_not() -> None:
-    reports: list[Any] = []
-
-    def work(context: ToolContext) -> str:
-        context.update("from a thread")
-        return threading.current_thread().name
-
-    def body(arguments: Any, context: ToolContext) -> Any:
-        reports.append(context.update)
-        return asyncio.to_thread(work, context)
-
-    made = scene(tools=[counting(body)])
-    await outcome(made)
-    reports[0]("late")
-    await asyncio.to_thread(reports[0], "later still")
-    await asyncio.sleep(0)
-    assert told(made.events) == ["tool_execution_update c1", "tool_execution_end c1"]
-
-
-@pytest.mark.anyio
-async def test_a_listener_that_fails_at_progress_is_heard_once_and_nothing_is_left() -> None:
-    def body(arguments: Any, context: ToolContext) -> str:
-        for word in ("one", "two", "three"):
-            context.update(word)
-        return "done"
-
-    async def listener(event: Any) -> None:
-        raise KeyError(event.sequence)
-
-    async with no_task_left():
-        made = scene(tools=[counting(body)])
-        made.run.dependencies.listeners.add(listener)
-        with pytest.raises(KeyError, match="0"):
-            await outcome(made)
-
-
-@pytest.mark.anyio
-async def test_an_interrupt_passes_through_and_leaves_no_progress_behind() -> None:
-    def body(arguments: Any, context: ToolContext) -> None:
-        context.update("asking")
-        raise GraphInterrupt
-
-    async with no_task_left():
-        made = scene(tools=[counting(body)])
-        with pytest.raises(GraphInterrupt):
-            await outcome(made)
-    assert told(made.events) == ["tool_execution_update c1"]
 
 
 # ---- the result

@@ -103,7 +103,7 @@ ENDINGS = [
     ),
     Ending(
         "a tool or an approval asks a person",
-        "–",
+        "none",
         "none: the run stops inside `tool_batch`",
         "interrupted",
         "interrupt",
@@ -111,7 +111,7 @@ ENDINGS = [
     ),
     Ending(
         "the caller asked to stop before or behind a node",
-        "–",
+        "none",
         "none: the run stops between two nodes",
         "interrupted",
         "breakpoint",

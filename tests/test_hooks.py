@@ -29,13 +29,15 @@ async def test_a_value_and_a_coroutine_s_value_are_the_same() -> None:
     async def later() -> int:
         return 3
 
-    assert (await settled(3), await settled(later())) == (3, 3)
+    now: int = await settled(3)
+    then: int = await settled(later())
+    assert (now, then) == (3, 3)
 
 
 def test_the_default_conversion_keeps_what_a_model_understands() -> None:
     messages: list[Any] = [
         HumanMessage("a"),
-        ChatMessage("note", role="note"),
+        ChatMessage(content="note", role="note"),
         SystemMessage("b"),
         AIMessage("c"),
         ToolMessage("d", tool_call_id="c1"),
@@ -54,7 +56,9 @@ def counting(order: list[str], answers: dict[str, Any], *, wait: bool) -> Hooks:
     def hook(name: str) -> Any:
         def sync(*given: Any) -> Any:
             order.append(name)
-            return answers.get(name, given[0] if name.startswith(("transform", "convert")) else None)
+            return answers.get(
+                name, given[0] if name.startswith(("transform", "convert")) else None
+            )
 
         async def later(*given: Any) -> Any:
             return sync(*given)
@@ -68,7 +72,9 @@ def counting(order: list[str], answers: dict[str, Any], *, wait: bool) -> Hooks:
 @pytest.mark.parametrize("wait", [False, True], ids=["sync", "async"])
 async def test_every_hook_is_called_in_its_place(wait: bool) -> None:
     order: list[str] = []
-    made = rig(said("", ("c1", "look", {})), "done", tools=[look], hooks=counting(order, {}, wait=wait))
+    made = rig(
+        said("", ("c1", "look", {})), "done", tools=[look], hooks=counting(order, {}, wait=wait)
+    )
     await made.run({"messages": "hi"})
     request = ["transform_context", "convert_to_llm", "get_api_key"]
     assert order == [

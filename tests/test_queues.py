@@ -11,7 +11,7 @@ from loopwright.queues import clear, deliver, enqueue, take, waiting
 from loopwright.settings import Settings
 from loopwright.state.log import MemoryLog
 from loopwright.state.schema import Cursor, no_cursor
-from tests.ledgers import user
+from tests.ledgers import answer, result, user
 from tests.support.graphs import on, outline, rig, told
 from tests.support.states import scene
 
@@ -26,13 +26,25 @@ def test_each_message_of_a_prompt_is_an_entry() -> None:
     found = waiting(log, "t", "steering", no_cursor())
     assert outline(found) == ["user: one", "user: see", "assistant: three"]
     assert (found[1].id, found[1].content) == ("m", blocks)
-    assert waiting(log, "t", "follow_up", no_cursor()) == waiting(log, "u", "steering", no_cursor()) == []
+    assert (
+        waiting(log, "t", "follow_up", no_cursor())
+        == waiting(log, "u", "steering", no_cursor())
+        == []
+    )
 
 
 def test_what_is_no_message_is_refused_whole() -> None:
     log = MemoryLog()
     with pytest.raises(InputError):
         enqueue(log, "t", "steering", ["one", 3])
+    assert waiting(log, "t", "steering", no_cursor()) == []
+
+
+@pytest.mark.parametrize("message", [answer("a", "c1"), result("r", "c1")], ids=["calls", "result"])
+def test_calls_and_results_are_refused_because_they_may_be_delivered_apart(message: Any) -> None:
+    log = MemoryLog()
+    with pytest.raises(InputError, match="send them as a prompt"):
+        enqueue(log, "t", "steering", ["one", message])
     assert waiting(log, "t", "steering", no_cursor()) == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from loopwright import Agent
 from loopwright.errors import ContinuationError
@@ -49,7 +49,9 @@ PLANS = st.builds(
     Plan,
     start=st.sampled_from(["prompt", "prompt", "continue"]),
     answers=st.lists(ANSWERS, max_size=4),
-    queued=st.lists(st.tuples(st.sampled_from(["steer", "follow_up"]), st.integers(1, 3)), max_size=2),
+    queued=st.lists(
+        st.tuples(st.sampled_from(["steer", "follow_up"]), st.integers(1, 3)), max_size=2
+    ),
     fails_at=SOMETIMES,
     hook=st.none() | st.sampled_from(HOOKS),
     cancelled_at=SOMETIMES,
@@ -105,8 +107,6 @@ class World:
         return Tool(name=safe, description=name, parameters=schema, execute=execute)
 
     def message(self, count: int) -> list[Any]:
-        from langchain_core.messages import HumanMessage
-
         return [HumanMessage(f"sent along {n}") for n in range(count)]
 
     def queue(self, way: str, count: int) -> None:

@@ -66,12 +66,13 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         context: Overrides | None = None,
         stream_mode: Any = None,
         durability: str | None = None,
+        checkpoint_during: bool | None = None,
         **options: Any,
     ) -> AsyncIterator[Any]:
         """Run the graph and stream it as LangGraph does; our events are on the `custom` stream.
 
-        `durability` is accepted and ignored. Raises InputError, BusyThreadError, ConfigurationError
-        or ContinuationError before anything is stored.
+        `durability` and `checkpoint_during` are accepted and ignored. Raises InputError,
+        BusyThreadError, ConfigurationError or ContinuationError before anything is stored.
         """
         full = ensure_config(config)
         nested = bool(full.get("configurable", {}).get("checkpoint_ns"))

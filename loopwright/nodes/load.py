@@ -6,7 +6,7 @@ What an input may hold was checked by the entrance; what follows is `queue_drain
 import asyncio
 from dataclasses import replace
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from loopwright.errors import ConfigurationError, ContinuationError, InputError, LoopwrightError
 from loopwright.events import AgentStart, Repair, TurnStart
@@ -23,6 +23,7 @@ from loopwright.state.schema import (
     held_results,
     no_cursor,
 )
+from loopwright.state.transcript import faults
 from loopwright.state.view import moved, whole_ledger
 
 
@@ -41,9 +42,9 @@ async def load(state: AgentState, run: Run) -> Update:
         return _refused(run, error)
     run.ids = Ids.of(history)
     admission = state["input"]
-    edited = next((m.id for m in admission["messages"] if m.id in run.ids.messages), None)
-    if edited is not None:
-        return _refused(run, _edit(edited))
+    unfit = _unfit(history, admission["messages"], run.ids)
+    if unfit is not None:
+        return _refused(run, unfit)
     cursor = state.get("cursor") or no_cursor()
     prompts: list[AnyMessage] = [run.identify(m) for m in admission["messages"]]
     decision, taken = Decision(kind="opening"), None
@@ -163,9 +164,22 @@ def _assistant_tail(thread: str) -> ContinuationError:
     )
 
 
-def _edit(message_id: str) -> InputError:
+def _unfit(history: list[AnyMessage], prompts: list[AnyMessage], stored: Ids) -> InputError | None:
+    """Why the prompts cannot follow the transcript: ids that are stored, calls without results."""
+    edited = next((m.id for m in prompts if m.id in stored.messages), None)
+    if edited is not None:
+        return InputError(
+            f"message {edited!r} is already stored: send new messages only, or fork the thread"
+        )
+    own = Ids.of(prompts).calls | {m.tool_call_id for m in prompts if isinstance(m, ToolMessage)}
+    found = faults([*history, *prompts]) if own else []
+    fault = next((f for f in found if f.at >= len(history) and f.id in own), None)
+    if fault is None:
+        return None
+    what = fault.kind.replace("_", " ")
     return InputError(
-        f"message {message_id!r} is already stored: send new messages only, or fork the thread"
+        f"the messages cannot follow the transcript: {what}, call {fault.id!r}. Behind a message "
+        "with tool calls send the results, in order, under call ids that are new to the thread"
     )
 
 

@@ -4,13 +4,14 @@ Everything SQLite is in `state/`; which tables there are is said in `checkpointe
 """
 
 import asyncio
+import errno
 import os
 import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -141,13 +142,30 @@ def _open(path: str) -> sqlite3.Connection:
 
 
 def _create_private(path: str) -> None:
-    """Make folder and file readable by their owner only; an existing file keeps its rights."""
+    """Make folder and file readable by their owner only; an existing file keeps its rights.
+
+    An existing file is not opened: closing it again would remove the locks of every connection to
+    it in this process, and another process could then remove the log that they write to.
+    """
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        if not _may_be_written(path):
+            with suppress(FileExistsError):  # another process was faster
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
         reason = error.strerror or str(error)
         raise DatabaseError(path, reason, "name a file in a folder that you may write") from error
+
+
+def _may_be_written(path: str) -> bool:
+    """Whether the file is there already. Raises OSError if it is, but cannot be a database."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not os.path.exists(path):
+        return False
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return True
 
 
 @contextmanager

@@ -69,7 +69,10 @@ def wire_row(message: BaseMessage) -> dict[str, Any]:
 async def _store(
     agent: Agent, messages: Sequence[AnyMessage], status: Literal["running", "ended"]
 ) -> None:
-    """Give a thread this transcript, and the record of the run that left it."""
+    """Give a thread this transcript, and the record of the run that left it.
+
+    It is written as LangGraph's own graph writes: the entrance would refuse what is not valid.
+    """
     record = RunRecord(
         id=new_id(),
         resumed_from=None,

@@ -177,6 +177,12 @@ def test_rows_are_read_from_a_file(tmp_path: Path) -> None:
     assert deviations(file) == [row("odd")]
 
 
+def test_a_name_without_a_case_is_a_failure() -> None:
+    status, lines = run("pi", COPIES, "plain-answer", "none")
+    assert (status, lines[0]) == (1, "FAIL none [memory] scenario: there is none")
+    assert lines[-1] == "2 cases, 1 passed"
+
+
 def test_playing_nothing_is_not_a_success(capsys: pytest.CaptureFixture[str]) -> None:
     assert tell([], [], []) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 cases, 0 passed"

@@ -48,9 +48,19 @@ async def test_a_caller_s_recursion_limit_does_not_end_a_run() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("durability", ["exit", "async", "sync", None])
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"durability": "exit"},
+        {"durability": "async"},
+        {"checkpoint_during": False},
+        {"durability": "exit", "checkpoint_during": True},
+        {},
+    ],
+    ids=str,
+)
 async def test_every_step_is_stored_before_the_next_whatever_the_caller_says(
-    durability: Any, tmp_path: Path
+    wish: dict[str, Any], tmp_path: Path
 ) -> None:
     database = Database(tmp_path / "threads.db")
     seen: list[list[str]] = []
@@ -70,7 +80,7 @@ async def test_every_step_is_stored_before_the_next_whatever_the_caller_says(
         tools=[peek],
         checkpointer=SqliteCheckpointer(database),
     )
-    await made.graph.ainvoke(HI, on("t"), durability=durability)
+    await made.graph.ainvoke(HI, on("t"), **wish)
     assert seen == [["user: hi", "assistant: I peek. [c1]"]]
     database.close()
 

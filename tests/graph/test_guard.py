@@ -107,12 +107,16 @@ async def test_a_node_without_its_run_says_who_left_the_entrance_out() -> None:
         await node(state(), {"configurable": {}}, Runtime(context=None))
 
 
+def fail(*given: Any) -> Any:
+    raise ZeroDivisionError
+
+
 FAULTS = {
-    "transform_context": Hooks(transform_context=lambda messages, signal: 1 // 0),  # type: ignore[arg-type, return-value]
-    "convert_to_llm": Hooks(convert_to_llm=lambda messages: 1 // 0),  # type: ignore[arg-type, return-value]
-    "get_api_key": Hooks(get_api_key=lambda provider: 1 // 0),  # type: ignore[arg-type, return-value]
-    "should_stop_after_turn": Hooks(should_stop_after_turn=lambda turn: 1 // 0),
-    "prepare_next_turn": Hooks(prepare_next_turn=lambda turn: 1 // 0),  # type: ignore[arg-type, return-value]
+    "transform_context": Hooks(transform_context=fail),
+    "convert_to_llm": Hooks(convert_to_llm=fail),
+    "get_api_key": Hooks(get_api_key=fail),
+    "should_stop_after_turn": Hooks(should_stop_after_turn=fail),
+    "prepare_next_turn": Hooks(prepare_next_turn=fail),
 }
 
 

@@ -1,4 +1,4 @@
-"""The node at the end of all faults: one message stands for the failure, open calls are answered."""
+"""The node at the end of all faults: one message stands for what failed, calls are answered."""
 
 from typing import Any
 

@@ -56,7 +56,10 @@ def test_each_rule_has_a_status_and_a_reason(
 async def test_the_end_tells_what_this_run_produced_and_is_stored_without_it() -> None:
     made = scene()
     usage: Any = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
-    old, new = answer("old"), answer("new", text="done").model_copy(update={"usage_metadata": usage})
+    old, new = (
+        answer("old"),
+        answer("new", text="done").model_copy(update={"usage_metadata": usage}),
+    )
     before = state([user("u"), old, user("v"), new], "idle", run=record(first=2, turn=4))
     update = await finish(before, made.run)
     (end,) = made.events

@@ -3,49 +3,25 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage
 
 from loopwright.errors import (
     ConfigurationError,
-    ContinuationError,
     InputError,
     UnknownModelError,
 )
 from loopwright.nodes.load import load
-from loopwright.queues import enqueue
-from loopwright.runs import Run, Update
 from loopwright.settings import Limits, Settings
 from loopwright.state.repair import INTERRUPTED
-from loopwright.state.schema import Admission, AgentState, View
+from loopwright.state.schema import View
 from loopwright.state.transcript import faults
 from tests.ledgers import answer, result, user
-from tests.support.graphs import on, outline, rig, told
+from tests.support.graphs import outline, rig, told
+from tests.support.openings import kind, opening, refusal
 from tests.support.providers import said
-from tests.support.states import Scene, record, scene, state
+from tests.support.states import record, scene
 
 BROKEN: list[AnyMessage] = [user("u"), answer("a", "c1", "c2"), result("r", "c1")]
-
-
-def opening(messages: list[AnyMessage], *prompts: AnyMessage, **channels: Any) -> AgentState:
-    """The state that a run with these prompts finds."""
-    channels.setdefault("run", record(id="last", status="ended"))
-    given = Admission(kind="prompt", messages=list(prompts))
-    return state(messages, "done", input=given, **channels)
-
-
-def continuing(messages: list[AnyMessage]) -> AgentState:
-    given = Admission(kind="continue", messages=[])
-    return opening(messages) | {"input": given}  # type: ignore[return-value]
-
-
-def kind(update: Update) -> str:
-    return str(update["decision"]["kind"])
-
-
-def refusal(made: Scene) -> Any:
-    assert not made.events
-    assert not made.run.appended
-    return made.run.refusal
 
 
 @pytest.mark.anyio
@@ -157,7 +133,7 @@ async def test_a_transcript_is_mended_as_the_policy_says(
 ) -> None:
     made = scene(settings=Settings(repair_policy=policy))
     before = opening(BROKEN, user("v"), run=record(id="last", status=status))
-    update = await load(before, made.run)
+    await load(before, made.run)
     assert told(made.events)[:2] == ["agent_start", "repair" if mends else "turn_start"]
     if mends:
         assert not faults([*(made.run.rewritten or []), *made.run.appended])
@@ -216,91 +192,3 @@ async def test_a_failure_while_a_dead_run_is_mended_is_mended_by_the_next(failin
     ledger = await made.ledger()
     assert not faults(ledger)
     assert outline(ledger)[2] == f"c1: {INTERRUPTED}"
-
-
-# ---- continuation
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("tail", [user("u"), result("r", "c1")], ids=["user", "result"])
-async def test_a_transcript_without_an_answer_at_its_end_is_continued(tail: AnyMessage) -> None:
-    made = scene()
-    update = await load(continuing([user("x"), answer("a", "c1"), tail]), made.run)
-    assert kind(update) == "opening"
-    assert told(made.events) == ["agent_start", "turn_start"]
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("queue", "decided"), [("steering", "opening_polled"), ("follow_up", "opening")]
-)
-async def test_behind_an_answer_the_prompt_comes_from_the_queues(queue: Any, decided: str) -> None:
-    made = scene()
-    enqueue(made.run.dependencies.log, "t", queue, ["one", "two"])
-    update = await load(continuing([user("u"), answer("a")]), made.run)
-    assert kind(update) == decided
-    assert told(made.events) == [
-        "agent_start",
-        "turn_start",
-        "queue_update",
-        "message_start user",
-        "message_end user",
-    ]
-    assert outline(made.run.appended) == ["user: one"]
-
-
-@pytest.mark.anyio
-async def test_steering_goes_before_follow_ups() -> None:
-    made = scene(settings=Settings(steering_mode="all"))
-    enqueue(made.run.dependencies.log, "t", "follow_up", "later")
-    enqueue(made.run.dependencies.log, "t", "steering", ["one", "two"])
-    await load(continuing([user("u"), answer("a")]), made.run)
-    assert outline(made.run.appended) == ["user: one", "user: two"]
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("messages", "says"),
-    [
-        ([], "no messages to continue from"),
-        ([user("u"), answer("a")], "ends with an answer and nothing is queued"),
-    ],
-)
-async def test_there_may_be_nothing_to_continue_from(
-    messages: list[AnyMessage], says: str
-) -> None:
-    made = scene()
-    if not messages:
-        enqueue(made.run.dependencies.log, "t", "steering", "not enough")
-    assert kind(await load(continuing(messages), made.run)) == "refused"
-    error = refusal(made)
-    assert isinstance(error, ContinuationError) and error.thread == "t"
-    assert says in str(error)
-
-
-@pytest.mark.anyio
-async def test_a_message_is_delivered_once_though_a_listener_fails_at_it() -> None:
-    made = rig("hello", "fine", "fine")
-    await made.run({"messages": "hi"})
-    enqueue(made.graph.dependencies.log, "t", "steering", "by the way")
-
-    def fail(event: Any) -> None:
-        if event.type == "message_end" and event.message.text == "by the way":
-            raise KeyError
-
-    remove = made.graph.dependencies.listeners.add(fail)
-    assert (await made.run({"continue": True})).reason == "fault"
-    remove()
-    await made.run({"messages": "next"})
-    assert outline(await made.ledger()).count("user: by the way") == 1
-    assert (await made.graph.aget_state(on("t"))).values["cursor"]["steering"] == 1
-
-
-@pytest.mark.anyio
-async def test_a_transcript_that_its_owner_has_edited_replaces_the_stored_one() -> None:
-    made = scene()
-    run: Run = made.run
-    run.transcript = [HumanMessage("edited", id="e"), AIMessage("yes", id="f")]
-    update = await load(opening([user("u"), answer("a")], user("v")), run)
-    assert made.run.rewritten == run.transcript
-    assert update["run"]["first"] == 2

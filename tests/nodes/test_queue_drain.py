@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from langchain_core.messages import AnyMessage
 
 from loopwright.hooks import Hooks, NextTurn, TurnContext
 from loopwright.nodes.queue_drain import queue_drain
@@ -14,7 +15,7 @@ from tests.support.graphs import on, outline, rig, told
 from tests.support.providers import said
 from tests.support.states import Scene, record, scene, state
 
-LEDGER = [user("u"), answer("a", "c1"), result("r", "c1")]
+LEDGER: list[AnyMessage] = [user("u"), answer("a", "c1"), result("r", "c1")]
 
 
 async def drained(made: Scene, kind: str, **channels: Any) -> dict[str, Any]:
@@ -128,7 +129,11 @@ async def test_the_next_turn_is_prepared_before_it_starts_and_steering_is_asked_
         assert not made.events
         queued(made, "steering", "said meanwhile")
         return NextTurn(
-            model="other", thinking_level="high", tools=[], system_prompt="new", messages=[user("x")]
+            model="other",
+            thinking_level="high",
+            tools=[],
+            system_prompt="new",
+            messages=[user("x")],
         )
 
     made = scene(hooks=Hooks(prepare_next_turn=prepare))

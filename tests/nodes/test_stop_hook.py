@@ -75,7 +75,10 @@ async def test_behind_a_failed_answer_no_hook_is_asked_and_its_calls_are_answere
     made = scene(messages=FAILED, hooks=Hooks(should_stop_after_turn=lambda turn: 1 // 0))
     update = await stop_hook(state(FAILED, "hard_stop"), made.run)
     assert update == {"decision": {"kind": "hard_stop"}}
-    assert [line[:16] for line in outline(made.run.appended)] == ["c1: Not executed", "c2: Not executed"]
+    assert [line[:16] for line in outline(made.run.appended)] == [
+        "c1: Not executed",
+        "c2: Not executed",
+    ]
     assert told(made.events)[-1] == "turn_end"
 
 

@@ -4,47 +4,17 @@ import asyncio
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage
 
 from loopwright.hooks import BeforeToolCall, Hooks, ToolCallContext
-from loopwright.nodes.tool_batch import tool_batch
 from loopwright.settings import Settings
-from loopwright.signals import AbortSignal
-from loopwright.state.transcript import faults
 from loopwright.testing import Gate
-from loopwright.tools.contract import Tool, ToolContext, ToolResult
+from loopwright.tools.contract import ToolContext, ToolResult
 from tests.ledgers import result, user
+from tests.support.batches import batch, calling, tool
 from tests.support.graphs import outline, rig, told
-from tests.support.providers import said
-from tests.support.states import Scene, scene, state
-from tests.support.tasks import no_task_left
+from tests.support.states import scene
 
 SEQUENTIAL = Settings(tool_execution="sequential")
-LEAVE = Settings(cancel_policy="leave")
-
-
-def tool(name: str, answer: Any = "ok", **fields: Any) -> Tool:
-    """A tool that answers with a result, with what a function gives, or by raising."""
-
-    async def execute(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-        given = answer(arguments, context) if callable(answer) else answer
-        value = await given if asyncio.iscoroutine(given) else given
-        if isinstance(value, Exception):
-            raise value
-        return value if isinstance(value, ToolResult) else ToolResult(content=str(value))
-
-    schema = {"type": "object"}
-    return Tool(name=name, description=name, parameters=schema, execute=execute, **fields)
-
-
-def calling(*names: str, stop: str | None = None) -> AIMessage:
-    """An answer that calls these tools, as c1, c2 and so on."""
-    calls = [(f"c{n}", name, {}) for n, name in enumerate(names, 1)]
-    return said("", *calls, stop=stop).model_copy(update={"id": "a"})
-
-
-async def batch(made: Scene, answer: AIMessage, *results: AnyMessage, **channels: Any) -> Any:
-    return await tool_batch(state([user("u"), answer, *results], "tools", **channels), made.run)
 
 
 @pytest.mark.anyio
@@ -68,12 +38,13 @@ async def test_ends_are_told_as_they_come_and_results_join_in_source_order() -> 
         return "fast"
 
     made = scene(tools=[tool("slow", slow), tool("fast", fast)])
-    run = asyncio.ensure_future(batch(made, calling("slow", "fast")))
-    await gate.reached()
-    while "tool_execution_end c2" not in told(made.events):
-        await asyncio.sleep(0)
-    gate.open()
-    await run
+
+    def listen(event: Any) -> None:
+        if event.type == "tool_execution_end" and event.tool_call_id == "c2":
+            gate.open()
+
+    made.run.dependencies.listeners.add(listen)
+    await batch(made, calling("slow", "fast"))
     assert told(made.events) == [
         "tool_execution_start c1",
         "tool_execution_start c2",
@@ -145,7 +116,7 @@ async def test_a_run_ends_only_if_every_result_says_so(
 
 
 @pytest.mark.anyio
-async def test_a_terminated_batch_ends_the_run_completed_also_behind_what_a_tool_sent_along() -> None:
+async def test_a_terminated_batch_ends_the_run_also_behind_what_a_tool_sent_along() -> None:
     extra = ToolResult(content="sent", terminate=True, messages=(user("image"),))
     made = rig(calling("t"), "never asked for", tools=[tool("t", extra)])
     ended = await made.run({"messages": "hi"})
@@ -178,7 +149,12 @@ async def test_calls_that_were_cut_off_are_refused_and_never_end_the_run() -> No
     assert all("cut off by the output limit" in m.text for m in made.run.appended)
     call = ["tool_execution_start", "tool_execution_end"]
     pair = ["message_start tool", "message_end tool"]
-    assert told(made.events) == [*[f"{w} c1" for w in call], *pair, *[f"{w} c2" for w in call], *pair]
+    assert told(made.events) == [
+        *[f"{w} c1" for w in call],
+        *pair,
+        *[f"{w} c2" for w in call],
+        *pair,
+    ]
 
 
 @pytest.mark.anyio
@@ -198,110 +174,3 @@ async def test_a_batch_that_was_held_goes_on_alone_and_joins_in_source_order() -
     update = await batch(made, calling("a", "a", "a"), held=update["held"])
     assert (update["decision"]["kind"], update["held"]) == ("again", None)
     assert outline(made.run.appended) == ["c1: new", "c2: kept", "c3: new", "user: hi"]
-
-
-# ---- aborts
-
-
-def aborting(arguments: Any, context: ToolContext) -> ToolResult:
-    context.signal.abort()
-    return ToolResult(content="finished", messages=(user("image"),))
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("settings", "results"),
-    [
-        (SEQUENTIAL, ["c1: finished", "c2: Operation aborted", "c3: Operation aborted", "user: hi"]),
-        (Settings(tool_execution="sequential", cancel_policy="leave"), ["c1: finished", "user: hi"]),
-        (Settings(), ["c1: finished", "c2: Operation aborted", "c3: Operation aborted", "user: hi"]),
-    ],
-    ids=["sequential", "leave", "parallel"],
-)
-async def test_an_abort_keeps_what_has_finished_and_nothing_else_starts(
-    settings: Settings, results: list[str]
-) -> None:
-    made = scene(tools=[tool("stop", aborting), tool("b")], settings=settings)
-    await batch(made, calling("stop", "b", "b"))
-    assert outline(made.run.appended) == results
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("settings", "results"),
-    [
-        (Settings(), [f"c{n}: Operation aborted" for n in (1, 2, 3)]),
-        (LEAVE, [f"c{n}: Operation aborted" for n in (1, 2)]),
-    ],
-    ids=["record", "leave"],
-)
-async def test_an_abort_while_a_call_is_prepared_ends_the_batch_behind_it(
-    settings: Settings, results: list[str]
-) -> None:
-    def before(call: ToolCallContext) -> None:
-        if call.call.id == "c2":
-            call.signal.abort()
-
-    made = scene(tools=[tool("a")], settings=settings, hooks=Hooks(before_tool_call=before))
-    await batch(made, calling("a", "a", "a"))
-    assert outline(made.run.appended) == results
-    assert "tool_execution_start c3" not in told(made.events)
-
-
-@pytest.mark.anyio
-async def test_a_cancelled_batch_leaves_no_body_running() -> None:
-    ended: list[str] = []
-
-    async def endless(arguments: Any, context: ToolContext) -> str:
-        try:
-            await AbortSignal().wait()
-        finally:
-            ended.append(context.call_id)
-        return "never"
-
-    async with no_task_left():
-        made = scene(tools=[tool("a", endless)])
-        run = asyncio.ensure_future(batch(made, calling("a", "a")))
-        while not told(made.events)[-1:] == ["tool_execution_start c2"]:
-            await asyncio.sleep(0)
-        for _ in range(5):
-            await asyncio.sleep(0)
-        run.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await run
-    assert sorted(ended) == ["c1", "c2"]
-
-
-# ---- listeners that fail
-
-
-@pytest.mark.anyio
-async def test_what_has_finished_beside_a_failing_listener_is_kept_in_order() -> None:
-    made = rig(calling("a", "a", "a"), "fine", tools=[tool("a", "done")])
-
-    def fail(event: Any) -> None:
-        if event.type == "tool_execution_end" and event.tool_call_id != "c1":
-            raise KeyError(event.tool_call_id)
-
-    async with no_task_left():
-        remove = made.graph.dependencies.listeners.add(fail)
-        assert (await made.run({"messages": "hi"})).reason == "fault"
-        remove()
-    ledger = await made.ledger()
-    assert outline(ledger)[2] == "c1: done"
-    assert all("may have taken effect" in m.text for m in ledger[3:5])
-    assert not faults(ledger)
-
-
-@pytest.mark.anyio
-async def test_the_policy_may_leave_calls_beside_a_failing_listener_open() -> None:
-    made = scene(tools=[tool("a", "done")], settings=LEAVE)
-
-    def fail(event: Any) -> None:
-        if event.type == "tool_execution_end":
-            raise KeyError
-
-    made.run.dependencies.listeners.add(fail)
-    with pytest.raises(KeyError):
-        await batch(made, calling("a", "a"))
-    assert made.run.appended == []

@@ -231,3 +231,26 @@ def test_a_relative_path_is_meant_from_where_it_was_named(
     monkeypatch.chdir(tmp_path)
     database = Database("threads.db")
     assert database.path == os.path.join(str(tmp_path), "threads.db")
+
+
+def test_opening_it_again_keeps_the_locks_of_what_this_process_has_open(tmp_path: Path) -> None:
+    """A file that is closed takes all locks of its process along; without them another process that
+    closes it removes the log that this one still writes to, and what is written then is lost.
+    """
+    path = tmp_path / "threads.db"
+    first, second = Database(path), Database(path)
+    with first.transaction() as cursor:
+        cursor.execute("CREATE TABLE t (a)")
+    assert second.connection
+    count = """
+        import sqlite3, sys
+        connection = sqlite3.connect(sys.argv[1])
+        print(connection.execute("SELECT count(*) FROM t").fetchone()[0])
+        connection.close()
+    """
+    assert output(count, path) == "0"
+    with first.transaction() as cursor:
+        cursor.execute("INSERT INTO t VALUES (1)")
+    assert output(count, path) == "1"
+    first.close()
+    second.close()

@@ -25,9 +25,15 @@ Outcome = tuple[Json, Variant, str | None]
 
 
 def cases(folder: Path, names: Sequence[str] = ()) -> list[Json]:
-    """The cases of these names, of all of the folder if there are none. Raises OSError."""
+    """The cases of these names, of all of the folder if there are none."""
     files = [folder / f"{name}.json" for name in names] or sorted(folder.glob("*.json"))
-    return [{**json.loads(file.read_text(encoding="utf-8")), "name": file.stem} for file in files]
+    return [{**_read(file), "name": file.stem} for file in files]
+
+
+def _read(file: Path) -> Json:
+    """A recorded case; nothing of one that is not there, which then fails."""
+    case: Json = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return case
 
 
 def outcomes(played: Sequence[Json]) -> Iterator[Outcome]:
@@ -36,7 +42,7 @@ def outcomes(played: Sequence[Json]) -> Iterator[Outcome]:
         (case, variant)
         for variant in VARIANTS
         for case in played
-        if not (variant.is_interrupted and is_raw(case))
+        if not (variant.is_interrupted and is_raw(case.get("scenario", {})))
     ]
     with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
         faults = pool.map(fault, *zip(*pairs, strict=True), chunksize=AT_ONCE)

@@ -151,9 +151,11 @@ class ActingHost(Host):
         _SETTERS[action["field"]](self, action)
 
     def set_hooks(self, action: Json) -> None:
-        """Install hooks: `value` is a spec for the hook `name`, or specs by name; null removes."""
-        value = action["value"]
-        specs: Json = {action["name"]: value} if "name" in action else value
+        """Install hooks: `value` is the spec of the hook `name`, or specs by name; null removes."""
+        value, name = action["value"], action.get("name", action.get("hook"))
+        if name is None and "name" in (value or {}):
+            name, value = value["name"], value.get("spec", {})
+        specs: Json = value if name is None else {name: value}
         self._hooks = {**self._hooks, **specs}
         self._hooks = {name: spec for name, spec in self._hooks.items() if spec is not None}
         self.agent.hooks = hooks(self.world, self._hooks, self._state)

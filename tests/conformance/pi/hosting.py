@@ -53,6 +53,9 @@ class Host:
         try:
             async with asyncio.timeout(MOST_UNITS):
                 await self.act(step)
+        except TimeoutError:
+            self.done(step["do"], "error:hung")
+            return {"do": step["do"], "ok": False, "error": "hung"}
         except Exception as error:  # whatever a step raises is how it ended
             self.done(step["do"], f"error:{error!r}")
             return {"do": step["do"], "ok": False, "error": str(error)}

@@ -82,7 +82,7 @@ ACTIONS: Mapping[str, set[str]] = {
     "clearSteering": set(),
     "clearFollowUp": set(),
     "clearAll": set(),
-    "set": {"field", "value", "name"},
+    "set": {"field", "value", "name", "hook"},
     "pushStateMessage": {"message", "text"},
     "sleep": {"units"},
     "open": {"gate"},

@@ -15,31 +15,30 @@ from tests.conformance.pi.world import World
 from tests.support.virtual_time import VirtualTimeLoop
 
 
-def is_raw(case: Json) -> bool:
-    """Whether a case is played on the raw loops, which have no checkpointer."""
-    return bool(case["scenario"].get("api") == "loop")
+def is_raw(scenario: Json) -> bool:
+    """Whether a scenario is played on the raw loops, which have no checkpointer."""
+    return bool(scenario.get("api") == "loop")
 
 
 def fault(case: Json, variant: Variant) -> str | None:
     """Play a case; the first thing that is wrong with its trace, None if it passes."""
+    scenario: Json | None = case.get("scenario")
+    if scenario is None:
+        return "scenario: there is none"
     try:
-        if strange := unknown(case["scenario"]):
+        if strange := unknown(scenario):
             return f"scenario: {strange[0]}"
-        world = World(case["scenario"])
-        with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-            trace, visits = runner.run(_trace(world, variant, raw=is_raw(case)))
+        trace, unwitnessed = played(scenario, variant)
     except Exception as error:  # one case must not keep the others from being played
         return f"played: {type(error).__name__}: {error}"
-    found = difference(case["golden"], trace, is_raw=is_raw(case))
-    return found or _unwitnessed(world, visits)
+    return difference(case["golden"], trace, is_raw=is_raw(scenario)) or unwitnessed
 
 
-async def _trace(world: World, variant: Variant, *, raw: bool) -> tuple[Json, int]:
-    with witnessed() as witness:
-        ends = await (_played_raw(world) if raw else _played(world, variant))
-        for task in world.tasks:
-            task.cancel()
-        await asyncio.gather(*world.tasks, return_exceptions=True)
+def played(scenario: Json, variant: Variant) -> tuple[Json, str | None]:
+    """The trace of a scenario, and the fault if not all of it came out of the compiled graph."""
+    world = World(scenario)
+    with witnessed() as witness, asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        ends = runner.run(_played(world, variant))
     trace = {
         "steps": world.steps,
         "events": world.events,
@@ -49,16 +48,27 @@ async def _trace(world: World, variant: Variant, *, raw: bool) -> tuple[Json, in
         "log": world.log,
         **ends,
     }
-    return trace, witness.model_visits
+    if witness.model_visits == len(world.requests) + world.faults_before_request:
+        return trace, None
+    visits = f"{witness.model_visits} visits of the node `model`"
+    return trace, f"graph: {len(world.requests)} requests, but {visits}"
 
 
-async def _played_raw(world: World) -> Json:
+async def _played(world: World, variant: Variant) -> Json:
+    ends = await (_raw_loop if is_raw(world.scenario) else _agent)(world, variant)
+    for task in world.tasks:
+        task.cancel()
+    await asyncio.gather(*world.tasks, return_exceptions=True)
+    return ends
+
+
+async def _raw_loop(world: World, variant: Variant) -> Json:
     host = RawHost(world)
     await host.play()
     return {"contextMessages": host.context_messages(), "final": host.final()}
 
 
-async def _played(world: World, variant: Variant) -> Json:
+async def _agent(world: World, variant: Variant) -> Json:
     with variant.storage() as storage:
         host = AgentHost(world, storage)
         if variant.is_interrupted:
@@ -66,10 +76,3 @@ async def _played(world: World, variant: Variant) -> Json:
         async with host.agent:
             await host.play()
             return {"transcript": host.transcript(), "final": host.final()}
-
-
-def _unwitnessed(world: World, visits: int) -> str | None:
-    """The fault of a trace whose requests were not all sent by the compiled graph's own node."""
-    if visits == len(world.requests) + world.faults_before_request:
-        return None
-    return f"graph: {len(world.requests)} requests, but {visits} visits of the node `model`"

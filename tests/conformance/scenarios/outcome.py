@@ -96,7 +96,7 @@ async def run(script: Sequence[Step], policies: dict[str, Any]) -> Outcome:
             before = after
         tasks = asyncio.all_tasks()
         stage = Stage(database, settings)
-        async with stage.agent:
+        async with stage.agent, stage:
             await play(stage, last)
             await stage.finish()
             stage.record.add(before)
@@ -131,8 +131,9 @@ async def _seen(stage: Stage, tasks: "set[asyncio.Task[Any]]") -> Outcome:
 
 
 async def _again(stage: Stage) -> str:
-    """What a prompt to the same thread comes to."""
+    """What a prompt to the same thread comes to, with room for all that is queued."""
     stage.free = True
+    stage.agent.settings = replace(stage.agent.settings, limits=Limits())
     try:
         return (await stage.agent.prompt(AGAIN)).status
     except LoopwrightError as error:

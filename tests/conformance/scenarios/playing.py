@@ -36,8 +36,8 @@ async def put(stage: Stage, text: str, into: Callable[[str], None]) -> None:
 
 
 async def user(stage: Stage, text: str) -> None:
-    """A prompt, behind a run that has given its answer; one that comes earlier is queued."""
-    if stage.at("answered", "agent_end"):
+    """A prompt, behind a run that is about to end; one that comes earlier is queued."""
+    if stage.ending:
         await stage.finish()
     try:
         await stage.start(lambda: stage.agent.prompt(text))
@@ -59,7 +59,7 @@ async def follow_up(stage: Stage, text: str) -> None:
 
 async def begin(stage: Stage, text: str) -> None:
     """A prompt, unless a run is going on."""
-    if stage.over:
+    if stage.over or stage.ending:
         await user(stage, TASK)
 
 
@@ -73,10 +73,12 @@ async def _ask(stage: Stage, reply: Response | None, what: str) -> None:
 
 async def call(stage: Stage, ids: str) -> None:
     """The model calls the tool once for each id; returns inside the tool."""
-    made = [(id, "work", {}) for id in ids.replace(",", " ").split()]
+    made: list[tuple[str, str, Any]] = [(id, "work", {}) for id in ids.replace(",", " ").split()]
     stage.batch, stage.entered = len(made), 0
     await _ask(stage, Response(calls=made), f"model:call {ids}")
-    await stage.until(lambda: stage.in_tools or stage.at("request", "agent_end") or stage.over)
+    await stage.until(
+        lambda: stage.in_tools or stage.at("request", "answered", "agent_end") or stage.over
+    )
 
 
 async def final(stage: Stage, text: str) -> None:
@@ -142,7 +144,7 @@ async def drain(stage: Stage, text: str) -> None:
 
 async def abort(stage: Stage, text: str) -> None:
     """The user cancels; on an idle thread that does nothing."""
-    stage.cancel()
+    await stage.cancel()
 
 
 async def continue_(stage: Stage, text: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
@@ -66,6 +66,14 @@ class Stage:
         )
         self.agent.subscribe(self._listen)
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Whatever has gone wrong, nothing holds the run up any more."""
+        self.free = True
+        self.let_go()
+
     # ---- what the run comes to
 
     def _answer(self, messages: list[BaseMessage]) -> str | Response:
@@ -76,11 +84,11 @@ class Stage:
 
     def _tool(self) -> Callable[..., Any]:
         async def work(context: ToolContext, note: str = "") -> str:
-            """Work until it is done, or the run is cancelled."""
+            """Work until it is done, or the run is cancelled; what is done by then stands."""
             self.record.executed.append(context.call_id)
             self.entered += 1
             await self._stop("tool", context.call_id, context.signal)
-            await self._stop("tool_end", context.call_id, context.signal)
+            await self._stop("tool_end", context.call_id)
             self.record.finished.append(context.call_id)
             return f"done {context.call_id}"
 
@@ -144,10 +152,12 @@ class Stage:
             self.over, self.settled = True, time.monotonic()
             self._moved.set()
 
-    def cancel(self) -> None:
-        """Cancel the run that is going on, if there is one."""
+    async def cancel(self) -> None:
+        """Cancel the run that is going on, if there is one; what waits for that has noticed."""
         self.cancelled = time.monotonic()
         self.agent.abort()
+        self.held = [stop for stop in self.held if stop.point != "stream"]
+        await self.until(lambda: not self.at("tool"))
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Return when something has become true of the run."""
@@ -179,6 +189,13 @@ class Stage:
         await self.advance()
         if self._watcher is not None:
             await self._watcher
+
+    @property
+    def ending(self) -> bool:
+        """Whether the run has given its answer or was cancelled, and is not over yet."""
+        signal = self.agent.signal
+        cancelled = signal is not None and signal.aborted
+        return not self.over and (cancelled or self.at("answered", "agent_end"))
 
     @property
     def in_tools(self) -> bool:

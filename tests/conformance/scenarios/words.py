@@ -44,6 +44,8 @@ def _half(text: str, at: int) -> list[Step]:
     return [Step("begin"), Step("half_call", f"c{at + 1}") if is_call else Step("half_text")]
 
 
+_LACKING = [Step("needs", "sub-agents and a shell tool")]
+
 _WORDS: list[tuple[str, Callable[[str, int], list[Step]]]] = [
     (r"user:(.*)", _one("user")),
     (r"steer:(.*)", _one("steer")),
@@ -65,7 +67,7 @@ _WORDS: list[tuple[str, Callable[[str, int], list[Step]]]] = [
     (r"(?:the )?final text starts", lambda text, at: _half("text", at)),
     (r"astream, take (\d+) events?, (?:close|leave)", _one("graph_stream")),
     (r"(?:Agent\.)?stream, take (\d+) events?, (?:close|leave)", _one("agent_stream")),
-    (r"(?:the )?sub-?agent (?:runs|starts) .*", lambda text, at: [Step("needs", "sub-agents")]),
+    (r"(?:the )?sub-?agent (?:runs|starts) .*", lambda text, at: _LACKING),
 ]
 """What may be said, as a whole word each; the first that fits counts."""
 

@@ -1,5 +1,7 @@
 """Which lines are marks of open work, and which only look like ones."""
 
+import re
+
 import pytest
 
 from loopwright.providers.offline.marks import (
@@ -9,7 +11,6 @@ from loopwright.providers.offline.marks import (
     item_of,
     mark_of,
 )
-from loopwright.tools.searching import matcher
 
 MARKS = [
     ("a.py", "x = 1  # TODO tidy", "TODO"),
@@ -129,6 +130,4 @@ def test_of_a_long_line_what_is_near_the_mark_is_told() -> None:
 
 @pytest.mark.parametrize("text", [text for _, text, _ in MARKS] + [text for _, text in HEADINGS])
 def test_the_search_finds_whatever_may_be_a_mark(text: str) -> None:
-    words = matcher(WORDS_PATTERN, is_regex=True, ignore_case=False)
-    lists = matcher(LISTS_PATTERN, is_regex=True, ignore_case=False)
-    assert words(text) >= 0 or lists(text) >= 0
+    assert re.search(WORDS_PATTERN, text) or re.search(LISTS_PATTERN, text)
