@@ -28,9 +28,10 @@ check: $(VENV)/.test ## lint, format and types
 bench: $(VENV)/.test ## measure the loop; ARGS='...' are passed on
 	@$(BIN)/python -m benchmarks.loop $(ARGS)
 
-conformance: $(VENV)/.test ## run the vector suites and the report cases
+conformance: $(VENV)/.test ## run the vector suites, the report cases and Pi's traces
 	$(BIN)/python -m tests.conformance.vectors
 	$(BIN)/python -m tests.conformance.reports
+	$(BIN)/python -m tests.conformance.pi tests/data/pi
 
 check-versions: .versions/lowest-direct .versions/highest ## run the tests on the oldest and the newest supported versions
 

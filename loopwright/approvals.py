@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from langgraph.errors import GraphInterrupt
 from langgraph.types import interrupt
 
 from loopwright.calls import Asking, Batch, Outcome, Prepared, refused
@@ -43,8 +44,11 @@ async def asked(batch: Batch, asking: Sequence[Asking]) -> dict[str, Prepared | 
     until the run is resumed.
     """
     asks = [_as_json(one) for one in asking]
-    await batch.run.emit(Approval(asks=asks))
-    answers = interrupt({"asks": asks})
+    try:
+        answers = interrupt({"asks": asks})
+    except GraphInterrupt:  # only then: a run that brings the answers waits for nothing
+        await batch.run.emit(Approval(asks=asks))
+        raise
     given = answers if isinstance(answers, Mapping) else {}
     if isinstance(answers, str) and len(asking) == 1:
         given = {asking[0].call.id: answers}

@@ -177,7 +177,7 @@ def check(events: list[AnyEvent], error: BaseException | None) -> None:
 
 
 @pytest.mark.anyio
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(chosen=SETTINGS, plans=st.lists(PLANS, min_size=1, max_size=4))
 async def test_whatever_happens_a_thread_stays_sound(chosen: Settings, plans: list[Plan]) -> None:
     async with no_task_left():

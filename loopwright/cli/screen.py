@@ -26,6 +26,18 @@ from loopwright.events import (
     ToolExecutionStart,
 )
 
+REPAIRS = {
+    "synthesized": "calls without a result marked as interrupted",
+    "dropped_orphans": "results without a call left out",
+    "deduplicated": "messages that were there twice",
+    "moved": "results put behind their call",
+    "renamed": "results given their call's name",
+    "fresh_ids": "calls given an id of their own",
+    "recovered": "results taken from the journal",
+    "identified": "messages given an id",
+}
+"""What the counts of a repair mean to a reader."""
+
 ADVICE = {
     "failed": "the next prompt on this thread works",
     "limit": "prompt again to go on",
@@ -123,8 +135,8 @@ class RunView:
         self._progress.line(f"<- {number}  {word}: {first}{more}", style)
 
     def _repair(self, event: Repair) -> None:
-        counts = ((name.replace("_", " "), count) for name, count in event.report.items())
-        done = ", ".join(f"{name}: {count}" for name, count in counts if count)
+        counts = ((REPAIRS.get(name, name), count) for name, count in event.report.items())
+        done = ", ".join(f"{words}: {count}" for words, count in counts if count)
         self._note(f"the stored transcript was repaired ({done})")
 
     def _compaction(self, event: Compaction) -> None:

@@ -5,6 +5,7 @@ What one call goes through lives in `calls`, how a person is asked in `approvals
 
 import asyncio
 from collections.abc import Sequence
+from copy import deepcopy
 
 from langchain_core.messages import AnyMessage
 from langgraph.errors import GraphBubbleUp
@@ -96,12 +97,12 @@ async def _alone(batch: Batch, call: Call, *, may_ask: bool) -> Outcome | None:
 
 async def _part(batch: Batch, waiting: Sequence[Call], held: Held) -> Update:
     """The next call of a batch that is run in parts; with the last one all results join."""
-    outcome = await _alone(batch, waiting[0], may_ask=True)
-    assert outcome is not None
+    outcome = await _next_part(batch, waiting[0], held)
     held = Held(
         results=[*held["results"], outcome.message()],
         extra=[*held["extra"], *outcome.result.messages],
         terminate=held["terminate"] and outcome.result.terminate is True,
+        approved=held.get("approved", {}),
     )
     if len(waiting) > 1 and not batch.run.signal.aborted:
         return {"decision": Decision(kind="tools"), "held": held}
@@ -110,6 +111,17 @@ async def _part(batch: Batch, waiting: Sequence[Call], held: Held) -> Update:
         await batch.run.append(message)
     await _close(batch.run, waiting[1:], held["extra"])
     return {"decision": _verdict(held["terminate"]), "held": None}
+
+
+async def _next_part(batch: Batch, call: Call, held: Held) -> Outcome:
+    """One call of such a batch; what a person has approved already is not asked again."""
+    approved, tool = held.get("approved", {}), batch.run.offered_tools().get(call.name)
+    if call.id in approved and tool is not None:
+        await start(batch, call)
+        return await perform(batch, Prepared(call, tool, deepcopy(approved[call.id])))
+    outcome = await _alone(batch, call, may_ask=True)
+    assert outcome is not None
+    return outcome
 
 
 async def _parallel(batch: Batch, waiting: Sequence[Call]) -> Update:
@@ -132,7 +144,7 @@ async def _parallel(batch: Batch, waiting: Sequence[Call]) -> Update:
     if failures and all(isinstance(failure, GraphBubbleUp) for failure in failures):
         if len(bodies) == 1:
             raise failures[0]
-        return {"decision": Decision(kind="tools"), "held": _held(outcomes)}
+        return {"decision": Decision(kind="tools"), "held": _held(outcomes, ready, settled)}
     if failures:
         await _keep_finished(batch.run, settled, bodies)
         raise next(failure for failure in failures if not isinstance(failure, GraphBubbleUp))
@@ -143,7 +155,12 @@ async def _parallel(batch: Batch, waiting: Sequence[Call]) -> Update:
 
 
 async def _answered(batch: Batch, ready: Sequence[Ready]) -> list[Prepared | Outcome]:
-    """The batch with every ask settled; rejections are told before the first body starts."""
+    """The batch with every ask settled; rejections are told before the first body starts.
+
+    A run that was aborted meanwhile asks nobody: its calls will be refused, not run.
+    """
+    if batch.run.signal.aborted:
+        return [_unasked(item) if isinstance(item, Asking) else item for item in ready]
     asking = [item for item in ready if isinstance(item, Asking)]
     answers = await asked(batch, asking) if asking else {}
     settled: list[Prepared | Outcome] = []
@@ -153,6 +170,10 @@ async def _answered(batch: Batch, ready: Sequence[Ready]) -> list[Prepared | Out
             item = await end(batch, answer) if isinstance(answer, Outcome) else answer
         settled.append(item)
     return settled
+
+
+def _unasked(asking: Asking) -> Prepared:
+    return Prepared(asking.call, asking.tool, asking.arguments)
 
 
 async def _all_settled(
@@ -188,10 +209,20 @@ async def _keep_finished(
             await run.append(finished)
 
 
-def _held(outcomes: Sequence[Outcome]) -> Held:
-    results = [outcome.message() for outcome in outcomes]
-    terminate = all(outcome.result.terminate is True for outcome in outcomes)
-    return Held(results=results, extra=_extra(outcomes), terminate=terminate)
+def _held(
+    outcomes: Sequence[Outcome], ready: Sequence[Ready], settled: Sequence[Prepared | Outcome]
+) -> Held:
+    """What a parallel batch hands to the supersteps of the calls that interrupt in their bodies."""
+    return Held(
+        results=[outcome.message() for outcome in outcomes],
+        extra=_extra(outcomes),
+        terminate=all(outcome.result.terminate is True for outcome in outcomes),
+        approved={
+            answer.call.id: answer.arguments
+            for item, answer in zip(ready, settled, strict=True)
+            if isinstance(item, Asking) and isinstance(answer, Prepared)
+        },
+    )
 
 
 def _extra(outcomes: Sequence[Outcome]) -> list[AnyMessage]:

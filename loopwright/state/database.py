@@ -56,6 +56,11 @@ class Database:
                 self._connection = _open(self.path)
             return self._connection
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection; asking does not open one."""
+        return self._connection is not None
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Cursor]:
         """A cursor under the lock: committed at the end, rolled back if anything raised."""
@@ -114,6 +119,25 @@ _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 _inherited: list[sqlite3.Connection] = []
 """Connections of a parent process: closing one here would remove the parent's locks."""
 _following = threading.Event()
+
+
+def is_open_here(status: os.stat_result) -> bool:
+    """Whether a file belongs to a database that this process has open.
+
+    Nothing else may open such a file: when it closes it, the system drops the locks of SQLite's own
+    connection, and another process may then remove the log that this one still writes to.
+    """
+    return any(_is_part(database, status) for database in list(_databases))
+
+
+def _is_part(database: Database, status: os.stat_result) -> bool:
+    if not database.is_open or database.path == MEMORY:
+        return False
+    for part in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            if os.path.samestat(os.stat(database.path + part), status):
+                return True
+    return False
 
 
 def _follow_forks() -> None:

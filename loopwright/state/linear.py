@@ -39,6 +39,9 @@ from loopwright.state.slots import Held, Storing
 COMPARED = 2
 """How many of a list's last elements are compared by content, unless it is said otherwise."""
 
+LONG = 16
+"""After how many supersteps a value that did not change moves out of the bodies."""
+
 _INPUT_TASK = "00000000-0000-0000-0000-000000000000"
 _PAGE = 20
 
@@ -163,7 +166,9 @@ class SqliteCheckpointer(HoppingSaver):
     ) -> RunnableConfig:
         place, parent = place_of(config), get_checkpoint_id(config)
         waiting = self._file.waiting.at(place)
-        told = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
+        told = json.dumps(
+            get_checkpoint_metadata(config, metadata), ensure_ascii=False, separators=(",", ":")
+        )
         with self._file.transaction(self.serde) as reading:
             storing = self._stored(reading, place, parent, checkpoint, new_versions)
             body = encode(reading.cursor, self._file.shapes, self.serde, checkpoint, storing.slots)
@@ -196,11 +201,13 @@ class SqliteCheckpointer(HoppingSaver):
             before = reading.held(place, parent)
         storing = Storing(reading.cursor, self.serde, place, before, held, self._compared)
         versions = checkpoint["channel_versions"]
+        newest = max((v for v in versions.values() if isinstance(v, int)), default=0)
         for channel, value in checkpoint["channel_values"].items():
             version = versions.get(channel)
             same = channel in before.slots and version == before.versions.get(channel)
             changed = version is None or channel in new_versions or not same
-            storing.add(channel, value, changed=changed)
+            old = isinstance(version, int) and newest - version > LONG
+            storing.add(channel, value, changed=changed, old=old)
         return storing
 
     def put_writes(

@@ -34,20 +34,17 @@ class HeldList:
         pairs = zip(self.elements, items, strict=False)
         return next(at for at, (mine, theirs) in enumerate(pairs) if mine is not theirs)
 
-    def unedited(self, items: Sequence[Any], shared: int, serde: SerializerProtocol) -> int:
-        """How many of the shared elements still have the content that was stored.
 
-        Only those whose content is held are compared: an edit further up is not noticed.
-        """
-        first = len(self.elements) - len(self.tail)
-        for at in range(first, shared):
-            if serde.dumps_typed(items[at]) != self.tail[at - first]:
-                return at
-        return shared
-
-    def tail_at(self, length: int) -> tuple[Typed, ...]:
-        """What is held of the content of the elements just before `length`."""
-        return self.tail[: max(0, len(self.tail) - len(self.elements) + length)]
+def unedited(
+    stored: Sequence[Typed], items: Sequence[Any], end: int, serde: SerializerProtocol
+) -> int:
+    """How many elements of `items` below `end` still have their content, `stored` being that of the
+    last of them. Those before are not compared: an edit further up is not noticed."""
+    first = end - len(stored)
+    for at, typed in enumerate(stored, first):
+        if serde.dumps_typed(items[at]) != typed:
+            return at
+    return end
 
 
 def common(stored: Sequence[Typed], items: Sequence[Any], serde: SerializerProtocol) -> int:

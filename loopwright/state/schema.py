@@ -86,12 +86,13 @@ class Cursor(TypedDict):
 class Held(TypedDict):
     """A batch that is run in parts, one call a superstep: the results so far that are not in the
     ledger yet, what the tools sent along to stand behind all results, and whether every result so
-    far asked to end the run.
+    far asked to end the run. `approved` has the arguments of the calls that a person has approved.
     """
 
     results: list[ToolMessage]
     extra: list[AnyMessage]
     terminate: bool
+    approved: NotRequired[dict[str, Any]]
 
 
 def held_results(held: Held | None) -> dict[str, ToolMessage]:

@@ -16,14 +16,16 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot  # its only name
 from loopwright.errors import StateError
 from loopwright.state import branches
 from loopwright.state.branches import USUAL, Place, Ref, Typed
-from loopwright.state.lists import HeldList, common
+from loopwright.state.lists import HeldList, common, unedited
 
 Slot = None | int | bytes | list[Any]
 
 INLINE = 1024
 """Bytes up to which a new value stays in the checkpoint's body."""
-OUTLIVES = 96
-"""Bytes up to which a value that did not change is repeated in the next body."""
+REPEATED = 96
+"""Bytes up to which a value that did not change is repeated in the next body,"""
+TINY = 8
+"""and bytes up to which it still is when it has not changed for long."""
 SHORT_LIST = 256
 """Bytes up to which a list stays in the body."""
 FEW = 8
@@ -61,19 +63,23 @@ class Storing:
     slots: dict[str, Slot] = field(default_factory=dict)
     lists: dict[str, HeldList] = field(default_factory=dict)
 
-    def add(self, channel: str, value: Any, *, changed: bool) -> None:
-        """Store a channel's value; one that did not change keeps the slot of the parent."""
+    def add(self, channel: str, value: Any, *, changed: bool, old: bool) -> None:
+        """Store a channel's value; one that did not change keeps the slot of the parent.
+
+        `old`: it has not changed for so long that it is not worth repeating it.
+        """
         snapshot = isinstance(value, _DeltaSnapshot)
         items = value.value if snapshot else value
         before = self.before.slots.get(channel)
         if type(items) is list and items:
-            slot = self._list(channel, items, before, changed, whole=value)
+            # A copy: a Topic extends its own list, maybe while this runs.
+            slot = self._list(channel, tuple(items), before, changed, whole=value)
             if snapshot and rows_of(slot):
                 slot = [*slot, True] if isinstance(slot, list) else slot
         elif changed:
             slot = self._value(self.serde.dumps_typed(value))
         else:
-            slot = self._kept(before)
+            slot = self._kept(before, TINY if old else REPEATED)
         self.slots[channel] = slot
 
     def all_lists(self) -> dict[str, HeldList]:
@@ -86,14 +92,14 @@ class Storing:
             return keep(self.cursor, self.place.thread, typed)
         return inline(typed)
 
-    def _kept(self, before: Slot) -> Slot:
+    def _kept(self, before: Slot, most: int) -> Slot:
         typed = _typed(before)
-        if typed is not None and len(typed[1]) > OUTLIVES:
+        if typed is not None and len(typed[1]) > most:
             return keep(self.cursor, self.place.thread, typed)
         return before
 
     def _list(
-        self, channel: str, items: list[Any], before: Slot, changed: bool, whole: Any
+        self, channel: str, items: tuple[Any, ...], before: Slot, changed: bool, whole: Any
     ) -> Slot:
         known = rows_of(before)
         held, shared = self._nearest(channel, items, None if changed else known)
@@ -109,11 +115,11 @@ class Storing:
         new = [self.serde.dumps_typed(item) for item in items[length:]]
         ref = branches.extend(self.cursor, self.place, channel, base, new)
         tail = last([*tail, *new], self.compared)
-        self.lists[channel] = HeldList(ref.branch, tuple(items), tuple(tail))
+        self.lists[channel] = HeldList(ref.branch, items, tuple(tail))
         return [ref.branch, 0, ref.length]
 
     def _nearest(
-        self, channel: str, items: list[Any], same: Ref | None
+        self, channel: str, items: tuple[Any, ...], same: Ref | None
     ) -> tuple[HeldList | None, int]:
         """The remembered list that shares most elements, and how many; `same` shares them all."""
         nearest, most = None, 0
@@ -129,12 +135,17 @@ class Storing:
         return nearest, most
 
     def _base(
-        self, items: list[Any], held: HeldList | None, shared: int, known: Ref | None
+        self, items: tuple[Any, ...], held: HeldList | None, shared: int, known: Ref | None
     ) -> tuple[Ref | None, list[Typed]]:
         """The stored list that these items continue, and what is known of its last elements."""
         if held is not None and self.compared is not None:
-            length = held.unedited(items, shared, self.serde)
-            return (Ref(held.branch, length) if length else None), list(held.tail_at(length))
+            stored = list(held.tail)
+            if shared < held.ref.length:
+                start = max(0, shared - self.compared)
+                stored = branches.read(self.cursor, Ref(held.branch, shared), start)
+            length = unedited(stored, items, shared, self.serde)
+            stored = stored[: len(stored) - shared + length]
+            return (Ref(held.branch, length) if length else None), stored
         known = held.ref if held is not None else known
         if known is None:
             return None, []

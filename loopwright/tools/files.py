@@ -20,6 +20,7 @@ from loopwright.tools.reading import page
 from loopwright.tools.searching import Search, matcher
 from loopwright.tools.walking import Walk
 from loopwright.tools.workspace import (
+    InUseError,
     WorkspaceError,
     is_file,
     open_entry,
@@ -123,6 +124,8 @@ def _search_folder(context: ToolContext, search: Search, path: str, glob: Glob |
                 continue
             try:
                 file = open_entry(found.folder, found.name, found.path)
+            except InUseError:
+                continue  # binary anyway
             except WorkspaceError:
                 refused += 1
                 continue

@@ -9,6 +9,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+from loopwright.state.database import is_open_here
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -33,6 +35,10 @@ _REASONS = {
 
 class WorkspaceError(ValueError):
     """A path cannot be used; the message is for the model and names the path as it was given."""
+
+
+class InUseError(WorkspaceError):
+    """A file of a database that this process has open: to open it beside SQLite would do harm."""
 
 
 def locate(workspace: Path | None, path: str) -> tuple[str, ...]:
@@ -93,7 +99,10 @@ def open_entry(folder: int, name: str, shown: str) -> BinaryIO:
     """The regular file `name` of an open folder; errors call it `shown`. Links are not followed."""
     try:
         # Before and after: opening a device may do something, and the name may change between.
-        _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), shown)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        _require_regular(status, shown)
+        if is_open_here(status):
+            raise InUseError(f"{_shown(shown)} belongs to the agent's own database.")
         descriptor = os.open(name, _FILE, dir_fd=folder)
     except OSError as error:
         raise _failure(shown, error) from error

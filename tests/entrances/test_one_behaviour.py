@@ -96,16 +96,6 @@ async def test_stored_messages_cannot_be_changed_by_an_input(
     thread = new_thread()
     await way.run(prompt("count to 1"), thread)
     before = ledger(way.database, thread)
-    if not before:
-        import glob
-
-        pid = way.process.popen.pid
-        print(
-            "FDS",
-            [os.readlink(f) for f in glob.glob(f"/proc/{pid}/fd/*") if "threads" in os.readlink(f)],
-        )
-        print("LS", os.listdir(way.process.folder), pid)
-        print("LOCKS", [l for l in open("/proc/locks")], os.stat(way.database).st_ino)
     for name, attack in ATTACKS.items():
         with subtests.test(name):
             with pytest.raises(Refused, match="fork the thread"):

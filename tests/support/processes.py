@@ -1,4 +1,7 @@
-"""Scripts run in an interpreter of their own, with every warning an error."""
+"""Scripts run in an interpreter of their own, with every warning an error.
+
+PYTHONDEVMODE=1 as an argument makes it look harder, and slower.
+"""
 
 import os
 import subprocess
@@ -13,8 +16,8 @@ _QUIET = "import logging; logging.getLogger('asyncio').setLevel('ERROR')\n"
 
 
 def start(script: str, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
-    """Start a script in development mode; it finds the package and the tests of this checkout."""
-    command = [sys.executable, "-X", "dev", "-W", "error", "-c", _QUIET + dedent(script)]
+    """Start a script; it finds the package and the tests of this checkout."""
+    command = [sys.executable, "-W", "error", "-c", _QUIET + dedent(script)]
     return subprocess.Popen(
         [*command, *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -20,9 +20,10 @@ from tests.conformance.scenarios.playing import play
 from tests.conformance.scenarios.record import Record
 from tests.conformance.scenarios.stage import THREAD, Stage
 from tests.conformance.scenarios.words import Step, parts
-from tests.support.tasks import TURNS
 
 AGAIN = "Are you still there?"
+PATIENCE = 5.0
+"""Seconds in which a write to the database is over on any machine."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,7 @@ def _with_first_limit(settings: Settings, script: Sequence[Step]) -> Settings:
 
 async def _seen(stage: Stage, tasks: "set[asyncio.Task[Any]]") -> Outcome:
     record = Record(**stage.record.to_json())  # as it is now: a prompt follows
-    for _ in range(TURNS):
-        await asyncio.sleep(0)
-    left = [task.get_name() for task in asyncio.all_tasks() - tasks]
+    left = await _left(tasks)
     waiting = [*stage.agent.queued("steering"), *stage.agent.queued("follow_up")]
     ledger = _ledger(stage)
     later = await _again(stage)
@@ -122,12 +121,18 @@ async def _seen(stage: Stage, tasks: "set[asyncio.Task[Any]]") -> Outcome:
         ledger=ledger,
         waiting=[str(message.text) for message in waiting],
         statuses=[*((end["run_id"], end["status"]) for end in record.ended), *_stored(stage)],
-        tasks_left=left,
+        tasks_left=[repr(task) for task in left],
         seconds=stage.settled - stage.cancelled if stage.cancelled else 0.0,
         later=later,
         later_ledger=_ledger(stage),
         faulty=stage.record.faulty,
     )
+
+
+async def _left(before: "set[asyncio.Task[Any]]") -> "set[asyncio.Task[Any]]":
+    """The tasks that stay. What is being written when a run is cut off is written to its end."""
+    new = asyncio.all_tasks() - before
+    return (await asyncio.wait(new, timeout=PATIENCE))[1] if new else new
 
 
 async def _again(stage: Stage) -> str:
