@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.constants import START
-from langgraph.types import Command, Overwrite, StateUpdate
+from langgraph.types import Command, Interrupt, Overwrite, StateUpdate
 
 from loopwright.errors import InputError
 from loopwright.state.messages import as_messages
@@ -53,6 +53,20 @@ def admit(given: Any, *, nested: bool = False) -> Admitted:
     if isinstance(given, Mapping) and "type" not in given and "role" not in given:
         return Admitted(EntranceInput(input=_admission(given)), resumes=False)
     return Admitted(_prompt(given), resumes=False)
+
+
+def addressed(given: Any, interrupts: Sequence[Interrupt]) -> Any:
+    """A resume command whose answers go to the one interrupt that waits for them.
+
+    LangGraph takes a mapping for one from interrupts to answers if all its keys look like the ids
+    of interrupts. Ids of calls may look so too, and so do the keys of an empty mapping.
+    """
+    if not isinstance(given, Command) or given.resume is None or len(interrupts) != 1:
+        return given
+    (waiting,) = interrupts
+    if isinstance(given.resume, Mapping) and set(given.resume) == {waiting.id}:
+        return given
+    return Command(resume={waiting.id: given.resume})
 
 
 def _admission(given: Mapping[str, Any]) -> Admission:

@@ -10,14 +10,14 @@ from typing import Any, Self, cast
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Overwrite, StateUpdate
+from langgraph.types import Overwrite, StateSnapshot, StateUpdate
 from pydantic import BaseModel, create_model
 from typing_extensions import get_type_hints
 
 from loopwright import background
 from loopwright.errors import ConfigurationError, ContinuationError
 from loopwright.events import AgentEnd, AgentStart
-from loopwright.graph.admission import admit, admit_update
+from loopwright.graph.admission import addressed, admit, admit_update
 from loopwright.graph.guard import RUN_KEY
 from loopwright.graph.pump import Pump
 from loopwright.graph.streams import Framing
@@ -80,13 +80,15 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         run = self._claimed(full)
         run.overrides = cast(Overrides, dict(context or {}))
         framing = Framing.of(stream_mode or self.stream_mode, options)
-        pump: Pump | None = None
+        given, pump = admitted.graph_input, cast(Pump | None, None)
         try:
             if admitted.resumes:
-                async for frame in self._reopened(run, full, framing):
+                stopped = await self._stopped(run, full)
+                given = addressed(given, stopped.interrupts)
+                async for frame in self._reopened(run, stopped, framing):
                     yield frame
             source = super().astream(
-                admitted.graph_input,
+                given,
                 self._config(full, run),
                 context=context,
                 stream_mode=stream_mode,
@@ -186,19 +188,23 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def _saver(self, config: RunnableConfig) -> Any:
         return config.get("configurable", {}).get(SAVER_KEY, self.checkpointer)
 
-    async def _reopened(
-        self, run: Run, config: RunnableConfig, framing: Framing
-    ) -> AsyncIterator[Any]:
-        """The `agent_start` of a run that carries on an interrupted or killed one.
+    async def _stopped(self, run: Run, config: RunnableConfig) -> StateSnapshot:
+        """Where the thread's last run was interrupted or killed.
 
-        Raises ContinuationError if there is none: all that was begun has ended.
+        Raises ContinuationError if there is no such run: all that was begun has ended.
         """
         if not self._saver(config):
             raise _nothing_to_resume(run.thread, "the graph has no checkpointer")
         snapshot = await self.aget_state(self._config(config, run))
         if not snapshot.tasks:
             raise _nothing_to_resume(run.thread, "send a prompt")
-        record = snapshot.values.get("run")
+        return snapshot
+
+    async def _reopened(
+        self, run: Run, stopped: StateSnapshot, framing: Framing
+    ) -> AsyncIterator[Any]:
+        """The `agent_start` of a run that carries on an interrupted or killed one."""
+        record = stopped.values.get("run")
         run.resumed_from = None if record is None else record["id"]
         told = framing.collect(run)
         await run.emit(AgentStart(thread=run.thread, resumed_from=run.resumed_from))

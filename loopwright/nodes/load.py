@@ -4,17 +4,19 @@ What an input may hold was checked by the entrance; what follows is `queue_drain
 """
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from loopwright.errors import ConfigurationError, ContinuationError, InputError, LoopwrightError
 from loopwright.events import AgentStart, Repair, TurnStart
+from loopwright.providers.contract import Provider
 from loopwright.queues import Taken, deliver, take
 from loopwright.runs import Ids, Run, Update
 from loopwright.settings import Limits, Settings
 from loopwright.state.repair import repair
 from loopwright.state.schema import (
+    Admission,
     AgentState,
     Cursor,
     Decision,
@@ -27,58 +29,97 @@ from loopwright.state.transcript import faults
 from loopwright.state.view import moved, whole_ledger
 
 
+@dataclass(frozen=True)
+class _Opening:
+    """What a run begins with: prompts of its caller, or messages that waited in a queue."""
+
+    decision: Decision
+    prompts: list[AnyMessage] = field(default_factory=list)
+    taken: Taken | None = None
+
+
 async def load(state: AgentState, run: Run) -> Update:
     """Start a run. Writes `opening`, `opening_polled` (its prompt came from a queue) or `refused`.
 
     Emits `agent_start`, `repair` if something was mended, `turn_start`, and the prompts' pairs.
-    A refused run emits nothing and leaves the ledger as it was.
+    A refused run emits nothing and leaves the ledger as it was. A provider that fails to come up
+    for another reason than its configuration is a fault behind the prompts, which are kept.
     """
     history, report = _mended(state, run)
+    cursor = state.get("cursor") or no_cursor()
     try:
         run.settings = frozen_settings(run)
-        # In a thread: the first use of a provider imports its client library, which takes seconds.
-        await asyncio.to_thread(run.dependencies.resolve, run.settings.model)
-    except ConfigurationError as error:
+        found = await _resolved(run)
+        run.ids = Ids.of(history)
+        opening = await _opening(state["input"], history, cursor, run)
+    except (ConfigurationError, ContinuationError, InputError) as error:
         return _refused(run, error)
-    run.ids = Ids.of(history)
-    admission = state["input"]
-    unfit = _unfit(history, admission["messages"], run.ids)
-    if unfit is not None:
-        return _refused(run, unfit)
-    cursor = state.get("cursor") or no_cursor()
-    prompts: list[AnyMessage] = [run.identify(m) for m in admission["messages"]]
-    decision, taken = Decision(kind="opening"), None
-    if admission["kind"] == "continue":
-        refusal = _nothing_to_continue(history, run.thread)
-        if refusal is None and isinstance(history[-1], AIMessage):
-            taken, decision = await _from_queues(run, cursor)
-            refusal = None if taken else _assistant_tail(run.thread)
-        if refusal is not None:
-            return _refused(run, refusal)
     if history is not state.get("messages"):
         run.rewritten = history
     await _open(run, history, report)
-    for message in prompts:
+    for message in opening.prompts:
         await run.append(message)
-    await deliver(run, taken)
-    record = RunRecord(
-        id=run.id,
-        resumed_from=run.resumed_from,
-        status="running",
-        sequence=run.emitter.sequence,
-        turn=1,
-        first=len(history),
-        overflow=False,
-    )
+    await deliver(run, opening.taken)
+    found.result()
     return {
-        "decision": decision,
-        "run": record,
+        "decision": opening.decision,
+        "run": _record(run, len(history)),
         "settings": run.settings.to_json(),
         "system_prompt": _system_prompt(state, run),
         "view": _loaded_view(state, history),
         "cursor": cursor,
         "held": None,
     }
+
+
+async def _resolved(run: Run) -> "asyncio.Future[Provider]":
+    """The provider, or whatever kept it from coming up. Raises ConfigurationError.
+
+    In a thread, because the first use of a provider imports its client library.
+    """
+    resolve, name = run.dependencies.resolve, run.settings.model
+    found = asyncio.ensure_future(asyncio.to_thread(resolve, name))
+    await asyncio.wait([found])
+    if isinstance(found.exception(), ConfigurationError):
+        found.result()
+    return found
+
+
+async def _opening(
+    admission: Admission, history: list[AnyMessage], cursor: Cursor, run: Run
+) -> _Opening:
+    """What the run begins with. Raises InputError and ContinuationError."""
+    if admission["kind"] == "prompt":
+        _require_fit(history, admission["messages"], run.ids or Ids.of(history))
+        prompts = [run.identify(message) for message in admission["messages"]]
+        return _Opening(Decision(kind="opening"), prompts)
+    if not history:
+        raise ContinuationError(
+            f"thread {run.thread!r} has no messages to continue from: send a prompt",
+            thread=run.thread,
+        )
+    if not isinstance(history[-1], AIMessage):
+        return _Opening(Decision(kind="opening"))
+    taken, decision = await _from_queues(run, cursor)
+    if taken is None:
+        raise ContinuationError(
+            f"thread {run.thread!r} ends with an answer and nothing is queued: send a prompt, "
+            "or queue a message with steer() or follow_up()",
+            thread=run.thread,
+        )
+    return _Opening(decision, taken=taken)
+
+
+def _record(run: Run, size: int) -> RunRecord:
+    return RunRecord(
+        id=run.id,
+        resumed_from=run.resumed_from,
+        status="running",
+        sequence=run.emitter.sequence,
+        turn=1,
+        first=size,
+        overflow=False,
+    )
 
 
 async def _open(run: Run, history: list[AnyMessage], report: dict[str, int]) -> None:
@@ -148,39 +189,25 @@ async def _from_queues(run: Run, cursor: Cursor) -> tuple[Taken | None, Decision
     return await take(run, cursor, "follow_up"), Decision(kind="opening")
 
 
-def _nothing_to_continue(history: list[AnyMessage], thread: str) -> ContinuationError | None:
-    if history:
-        return None
-    return ContinuationError(
-        f"thread {thread!r} has no messages to continue from: send a prompt", thread=thread
-    )
+def _require_fit(history: list[AnyMessage], prompts: list[AnyMessage], stored: Ids) -> None:
+    """Raise InputError for prompts that cannot follow the transcript.
 
-
-def _assistant_tail(thread: str) -> ContinuationError:
-    return ContinuationError(
-        f"thread {thread!r} ends with an answer and nothing is queued: send a prompt, "
-        "or queue a message with steer() or follow_up()",
-        thread=thread,
-    )
-
-
-def _unfit(history: list[AnyMessage], prompts: list[AnyMessage], stored: Ids) -> InputError | None:
-    """Why the prompts cannot follow the transcript: ids that are stored, calls without results."""
+    Their ids must be new, and their tool calls and results must pair.
+    """
     edited = next((m.id for m in prompts if m.id in stored.messages), None)
     if edited is not None:
-        return InputError(
+        raise InputError(
             f"message {edited!r} is already stored: send new messages only, or fork the thread"
         )
     own = Ids.of(prompts).calls | {m.tool_call_id for m in prompts if isinstance(m, ToolMessage)}
     found = faults([*history, *prompts]) if own else []
     fault = next((f for f in found if f.at >= len(history) and f.id in own), None)
-    if fault is None:
-        return None
-    what = fault.kind.replace("_", " ")
-    return InputError(
-        f"the messages cannot follow the transcript: {what}, call {fault.id!r}. Behind a message "
-        "with tool calls send the results, in order, under call ids that are new to the thread"
-    )
+    if fault is not None:
+        what = fault.kind.replace("_", " ")
+        raise InputError(
+            f"the messages cannot follow the transcript: {what}, call {fault.id!r}. Behind a "
+            "message with tool calls send the results, in order, under call ids that are new"
+        )
 
 
 def _refused(run: Run, error: LoopwrightError) -> Update:

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 from langchain_core.messages import AnyMessage
 
+from loopwright import Agent
 from loopwright.errors import (
     ConfigurationError,
     InputError,
     UnknownModelError,
 )
 from loopwright.nodes.load import load
+from loopwright.providers.contract import Provider
 from loopwright.settings import Limits, Settings
 from loopwright.state.repair import INTERRUPTED
 from loopwright.state.schema import View
@@ -192,3 +194,15 @@ async def test_a_failure_while_a_dead_run_is_mended_is_mended_by_the_next(failin
     ledger = await made.ledger()
     assert not faults(ledger)
     assert outline(ledger)[2] == f"c1: {INTERRUPTED}"
+
+
+@pytest.mark.anyio
+async def test_a_provider_that_does_not_come_up_is_a_fault_behind_the_prompt() -> None:
+    def broken(name: str) -> Provider:
+        raise ImportError("the client library is broken")
+
+    async with Agent("any", models=broken) as agent:
+        result = await agent.prompt("hi")
+        assert (result.status, result.reason) == ("failed", "fault")
+        assert result.error == {"kind": "ImportError", "message": "the client library is broken"}
+        assert [message.text for message in agent.history()] == ["hi", ""]
