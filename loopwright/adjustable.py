@@ -47,7 +47,8 @@ class Adjustable:
 
     @model.setter
     def model(self, model: str | BaseChatModel | Provider) -> None:
-        self.settings = replace(self.settings, model=self._models.add(model))
+        self._models, name = self._models.with_model(model)
+        self._adjust(resolve=self._models.resolve, settings=replace(self.settings, model=name))
 
     @property
     def thinking_level(self) -> str:

@@ -194,10 +194,10 @@ class Agent(Adjustable):
         return None if ongoing is None else ongoing.run.signal
 
     def abort(self, *, thread: str | None = None, reason: str = "cancelled") -> None:
-        """Set the cancel signal of the thread's run; does nothing on an idle thread."""
-        ongoing = self._ongoing.get(thread or self.thread)
-        if ongoing is not None:
-            ongoing.run.signal.abort(reason)
+        """Set the cancel signal of the thread's run, whoever in this process has started it; does
+        nothing on an idle thread.
+        """
+        self.graph.leases.abort(thread or self.thread, reason)
 
     def request_abort(self, *, thread: str | None = None, reason: str = "cancelled") -> None:
         """As `abort`, but also for a run in another process, which notices within a second."""

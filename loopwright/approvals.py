@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langgraph.errors import GraphInterrupt
-from langgraph.types import interrupt
+from langgraph.types import Interrupt, interrupt
 
 from loopwright.calls import Asking, Batch, Outcome, Prepared, refused
 from loopwright.events import Approval
@@ -54,6 +54,13 @@ async def asked(batch: Batch, asking: Sequence[Asking]) -> dict[str, Prepared | 
         given = {asking[0].call.id: answers}
     rules = batch.run.dependencies.argument_rules
     return {one.call.id: _settled(one, _answer(given.get(one.call.id)), rules) for one in asking}
+
+
+def asked_about(interrupts: Sequence[Interrupt]) -> frozenset[str]:
+    """The ids of the calls that these interrupts ask about; none if a tool asks in its body."""
+    values = [one.value for one in interrupts if isinstance(one.value, Mapping)]
+    asks = [ask for value in values for ask in value.get("asks") or () if isinstance(ask, Mapping)]
+    return frozenset(str(ask.get("call_id")) for ask in asks)
 
 
 def _as_json(asking: Asking) -> dict[str, Any]:

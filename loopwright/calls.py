@@ -128,12 +128,24 @@ async def prepare(batch: Batch, call: Call) -> Prepared | Asking | Outcome:
         return refused(call, error_text(error))
     if batch.run.signal.aborted:
         return refused(call, batch.run.dependencies.wording.aborted)
-    if isinstance(answer, Ask):
-        return Asking(call, tool, arguments, answer)
-    if answer is not None and answer.block:
+    return _as_answered(batch, Prepared(call, tool, arguments), answer)
+
+
+def _as_answered(
+    batch: Batch, prepared: Prepared, answer: BeforeToolCall | Ask | None
+) -> Prepared | Asking | Outcome:
+    """What the hook's answer makes of a call that could run.
+
+    A person who was asked about it decides, even if the hook asks no longer; a block stands.
+    """
+    call = prepared.call
+    if isinstance(answer, BeforeToolCall) and answer.block:
         reason = answer.reason or batch.run.dependencies.wording.blocked
         return refused(call, reason, terminate=answer.terminate)
-    return Prepared(call, tool, arguments)
+    if isinstance(answer, Ask) or call.id in batch.run.asked_about:
+        ask = answer if isinstance(answer, Ask) else Ask()
+        return Asking(call, prepared.tool, prepared.arguments, ask)
+    return prepared
 
 
 async def _before(batch: Batch, call: Call, arguments: JsonObject) -> BeforeToolCall | Ask | None:

@@ -104,7 +104,7 @@ class _Owned:
 def _started(given: Any, owned: _Owned, parts: dict[str, Any]) -> LoopStream:
     signal: AbortSignal | None = parts.pop("signal", None)
     graph = build(loop_dependencies(**parts))
-    lease = graph.leases.claim(new_id())
-    run = Run.start(lease=lease, dependencies=graph.dependencies, signal=signal, views=[owned])
+    lease = graph.leases.claim(new_id(), signal=signal)
+    run = Run.start(lease=lease, dependencies=graph.dependencies, views=[owned])
     run.transcript = identified(owned.messages, set())
     return LoopStream(Ongoing(graph, run, given, lease.release))

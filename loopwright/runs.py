@@ -105,6 +105,9 @@ class Run:
 
     overrides: Overrides = field(default_factory=lambda: Overrides())
     resumed_from: str | None = None
+    asked_about: frozenset[str] = frozenset()
+    """The calls about which the run that this one carries on has asked a person."""
+
     store: BaseStore | None = None
     refusal: LoopwrightError | None = None
     """Set by `load` when the run cannot start; the entrance raises it."""
@@ -130,13 +133,12 @@ class Run:
         *,
         lease: Lease,
         dependencies: Dependencies,
-        signal: AbortSignal | None = None,
         views: Sequence[View] = (),
     ) -> "Run":
         """A fresh run with an id of its own over these dependencies."""
         run_id = new_id()
         emitter = Emitter(run_id, dependencies.listeners, list(views))
-        return cls(run_id, lease, dependencies, signal or lease.signal, emitter)
+        return cls(run_id, lease, dependencies, lease.signal, emitter)
 
     @property
     def thread(self) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.types import Command
 
 from loopwright import Agent
 from loopwright.approvals import fingerprint
@@ -14,7 +15,7 @@ from loopwright.events import AgentEnd, AgentStart, Approval
 from loopwright.settings import Settings
 from loopwright.state.transcript import faults
 from tests.support.approving import BATCH, Desk, asked, calling, told_by
-from tests.support.graphs import outline, told
+from tests.support.graphs import on, outline, told
 from tests.support.processes import output, start
 
 pytestmark = pytest.mark.anyio
@@ -181,6 +182,28 @@ async def test_one_word_answers_the_only_ask(desk: Desk) -> None:
         assert asked(await agent.prompt("go")) == ["c1"]
         await agent.resume("approve")
         assert sorted(desk.ran) == ["delete a", "look"]
+
+
+async def test_call_ids_that_look_like_ids_of_interrupts_are_answered_too(desk: Desk) -> None:
+    blank = [("", name, arguments) for _, name, arguments in BATCH]
+    async with desk.agent(calling(*blank), "done") as agent:
+        first, second = asked(await agent.prompt("go"))
+        assert len(first) == 32
+        result = await agent.resume({second: "approve", first: "reject"})
+        assert (result.status, sorted(desk.ran)) == ("completed", ["delete b", "look"])
+
+
+async def test_the_graph_takes_answers_plainly_or_under_the_id_of_the_interrupt(
+    desk: Desk,
+) -> None:
+    async with desk.agent(calling(*BATCH[:2]), "done", calling(*BATCH[1:]), "done") as agent:
+        for call in ("c1", "c3"):
+            (waiting,) = (await agent.prompt("go")).interrupts
+            given: Any = {call: "approve"}
+            command: Any = Command(resume=given if call == "c1" else {waiting["id"]: given})
+            output = await agent.graph.ainvoke(command, on("t"))
+            assert output["result"]["status"] == "completed"
+        assert sorted(desk.ran) == ["delete a", "delete b", "look", "look"]
 
 
 async def test_carrying_on_without_an_answer_asks_again(desk: Desk) -> None:

@@ -3,7 +3,7 @@
 It admits the input, takes the thread, makes the run and settles it; the steps are the nodes'.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, Self, cast
 
@@ -15,6 +15,7 @@ from pydantic import BaseModel, create_model
 from typing_extensions import get_type_hints
 
 from loopwright import background
+from loopwright.approvals import asked_about
 from loopwright.errors import ConfigurationError, ContinuationError
 from loopwright.events import AgentEnd, AgentStart
 from loopwright.graph.admission import addressed, admit, admit_update
@@ -23,6 +24,7 @@ from loopwright.graph.pump import Pump
 from loopwright.graph.streams import Framing
 from loopwright.outcome import usage_of
 from loopwright.runs import Dependencies, Run
+from loopwright.state.database import Database
 from loopwright.state.lease import Leases
 from loopwright.state.messages import new_id
 from loopwright.state.schema import AgentInput, AgentOutput, Decision, Overrides
@@ -80,7 +82,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         run = self._claimed(full)
         run.overrides = cast(Overrides, dict(context or {}))
         framing = Framing.of(stream_mode or self.stream_mode, options)
-        given, pump = admitted.graph_input, cast(Pump | None, None)
+        given: Any = admitted.graph_input
+        pump: Pump | None = None
         try:
             if admitted.resumes:
                 stopped = await self._stopped(run, full)
@@ -94,7 +97,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 stream_mode=stream_mode,
                 **options,
             )
-            pump = Pump(source, run.dependencies.tracing)
+            pump = Pump(source, run.dependencies.tracing, self._settled(full))
             async with aclosing(pump.chunks()) as chunks:
                 async for chunk in chunks:
                     yield chunk
@@ -188,6 +191,11 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def _saver(self, config: RunnableConfig) -> Any:
         return config.get("configurable", {}).get(SAVER_KEY, self.checkpointer)
 
+    def _settled(self, config: RunnableConfig) -> Callable[[], Awaitable[None]] | None:
+        """What waits until a run that is over has nothing left to write; see `Database.settled`."""
+        database = getattr(self._saver(config), "database", None)
+        return database.settled if isinstance(database, Database) else None
+
     async def _stopped(self, run: Run, config: RunnableConfig) -> StateSnapshot:
         """Where the thread's last run was interrupted or killed.
 
@@ -206,6 +214,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """The `agent_start` of a run that carries on an interrupted or killed one."""
         record = stopped.values.get("run")
         run.resumed_from = None if record is None else record["id"]
+        run.asked_about = asked_about(stopped.interrupts)
         told = framing.collect(run)
         await run.emit(AgentStart(thread=run.thread, resumed_from=run.resumed_from))
         for frame in framing.frames(told):

@@ -4,7 +4,7 @@ What the chunks are is the entrance's; nothing here knows runs.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from langsmith import tracing_context
@@ -17,11 +17,18 @@ class Pump:
 
     A consumer that is cancelled or leaves cancels the task exactly once. Cancelled again while it
     cleans up, as an anyio scope does (any server-sent stream), LangGraph would leave its nodes
-    running. A consumer that is slow does not hold up the run.
+    running. A consumer that is slow does not hold up the run. `settle` is awaited where the run is
+    cut off: LangGraph does not wait for what a cancelled node writes last.
     """
 
-    def __init__(self, source: AsyncIterator[Any], tracing: bool) -> None:
+    def __init__(
+        self,
+        source: AsyncIterator[Any],
+        tracing: bool,
+        settle: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._chunks: asyncio.Queue[Any] = asyncio.Queue()
+        self._settle = settle
         self._task = asyncio.create_task(self._iterate(source, tracing))
         self._task.add_done_callback(self._ended)
 
@@ -32,7 +39,8 @@ class Pump:
                 yield chunk
             self._task.result()
         finally:
-            self._task.cancel()
+            if not self._task.cancelling():  # the loop may have cancelled it: it closes
+                self._task.cancel()
             await asyncio.wait([self._task])
 
     def on_end(self, callback: Callable[[], None]) -> None:
@@ -49,6 +57,11 @@ class Pump:
 
     async def _iterate(self, source: AsyncIterator[Any], tracing: bool) -> None:
         # The switch is this task's own, so the consumer's tracing stays as it is.
-        with tracing_context(enabled=None if tracing else False):
-            async for chunk in source:
-                self._chunks.put_nowait(chunk)
+        try:
+            with tracing_context(enabled=None if tracing else False):
+                async for chunk in source:
+                    self._chunks.put_nowait(chunk)
+        except BaseException:
+            if self._settle is not None:
+                await self._settle()
+            raise

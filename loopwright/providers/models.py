@@ -4,6 +4,8 @@ How a name is understood lives in `routing`, how a chat model is spoken to in `c
 """
 
 from collections.abc import Callable
+from copy import copy
+from typing import Self
 
 from langchain_core.language_models import BaseChatModel
 
@@ -34,6 +36,12 @@ class Models:
             return name
         self._known[model.id] = model
         return model.id
+
+    def with_model(self, model: str | BaseChatModel | Provider) -> tuple[Self, str]:
+        """A copy that knows this model, and its name. Who has this one keeps what it knows."""
+        other = copy(self)
+        other._known = dict(self._known)
+        return other, other.add(model)
 
     def resolve(self, name: str) -> Provider:
         """The provider of a name. Raises UnknownModelError and MissingKeyError."""

@@ -60,7 +60,7 @@ def extend(
         return base
     if base is None:
         branch, length = _start(cursor, place, channel, None, 0), 0
-    elif True:
+    elif _end(cursor, base.branch) == base.length:
         branch, length = base
     else:
         branch, length = _fork(cursor, place, channel, base), base.length

@@ -87,6 +87,12 @@ class Database:
         loop = asyncio.get_running_loop()
         return await asyncio.shield(loop.run_in_executor(executor, lambda: work(*args, **kwargs)))
 
+    async def settled(self) -> None:
+        """Return when the hops of this event loop that were begun before have come back to it."""
+        await asyncio.sleep(0)  # a task that was just created begins first
+        if self._executor is not None:
+            await self.hop(lambda: None)
+
     def close(self) -> None:
         """Finish what is under way and close the file. May be called twice."""
         executor, self._executor = self._executor, None

@@ -19,7 +19,7 @@ class Lease:
 
     thread: str
     owner: "Leases"
-    signal: AbortSignal = field(default_factory=AbortSignal)
+    signal: AbortSignal
     claimed: float = field(default_factory=time.time)
     """When it was taken, in seconds since the epoch."""
 
@@ -37,16 +37,19 @@ class Leases:
         self.watchers: list[Callable[[], None]] = []
         """Told about every claim."""
 
-    def claim(self, thread: str, namespace: str = "") -> Lease:
+    def claim(
+        self, thread: str, namespace: str = "", *, signal: AbortSignal | None = None
+    ) -> Lease:
         """Take the thread or raise BusyThreadError; nothing is disturbed then (S3-11).
 
-        `namespace` tells graphs nested in one thread apart, as LangGraph's checkpoints do.
+        `namespace` tells graphs nested in one thread apart, as LangGraph's checkpoints do. `signal`
+        is what cancels the run, a fresh one if None.
         """
         key = (thread, namespace)
         with self._lock:
             if key in self._held:
                 raise BusyThreadError(thread)
-            self._held[key] = lease = Lease(thread, self)
+            self._held[key] = lease = Lease(thread, self, signal or AbortSignal())
         for watcher in list(self.watchers):
             watcher()
         return lease
@@ -55,6 +58,12 @@ class Leases:
         """The leases that are held now."""
         with self._lock:
             return list(self._held.values())
+
+    def abort(self, thread: str, reason: str) -> None:
+        """Set the signal of whatever runs the thread."""
+        for lease in self.held():
+            if lease.thread == thread:
+                lease.signal.abort(reason)
 
     def release(self, lease: Lease) -> None:
         """Give back what this lease holds, if it still does."""

@@ -74,13 +74,15 @@ class MemoryLog:
 
 
 class CallbackLog:
-    """A log whose queues are functions: each poll delivers all that the function gives.
+    """A log whose queues are functions: each poll asks them for what is new.
 
-    For callers who keep their own queues; nothing can be appended here.
+    For callers who keep their own queues; nothing can be appended here. What a poll does not take
+    waits for the next one.
     """
 
     def __init__(self, sources: Mapping[str, Callable[[], Any] | None]) -> None:
         self._sources = sources
+        self._waiting: list[Entry] = []
         self._last = 0
 
     def append(self, thread: str, kind: str, body: Any) -> int:
@@ -95,12 +97,12 @@ class CallbackLog:
         """Nothing is kept here."""
 
     async def poll(self, thread: str, kinds: Sequence[str], after: int = 0) -> list[Entry]:
-        entries: list[Entry] = []
         for kind in kinds:
             source = self._sources.get(kind)
             given = source() if source is not None else []
             for message in await given if inspect.isawaitable(given) else given:
                 self._last += 1
                 body = message_to_dict(*as_messages([message]))
-                entries.append(Entry(self._last, thread, kind, body))
-        return entries
+                self._waiting.append(Entry(self._last, thread, kind, body))
+        self._waiting = [e for e in self._waiting if e.kind not in kinds or e.sequence > after]
+        return [entry for entry in self._waiting if entry.kind in kinds]

@@ -95,3 +95,36 @@ async def test_a_task_that_is_over_calls_back_at_once() -> None:
     await consume(pump)
     pump.on_end(over.open)
     assert over.is_open
+
+
+async def test_a_task_that_is_cut_off_is_over_when_all_is_written() -> None:
+    source, written, over = Source(), Gate(), Gate()
+    source.may_end.open()
+    pump = Pump(aiter(source), tracing=False, settle=written.wait)
+    pump.on_end(over.open)
+    consumer = asyncio.ensure_future(consume(pump))
+    await source.waits.reached()
+    consumer.cancel()
+    await written.reached()
+    assert not over.is_open
+    written.open()
+    await over.wait()
+
+
+async def test_a_task_that_the_loop_has_cancelled_is_not_cancelled_again() -> None:
+    source, before = Source(), asyncio.all_tasks()
+    pump = Pump(aiter(source), tracing=False)
+    consumer = asyncio.ensure_future(consume(pump))
+    await source.waits.reached()
+    for task in asyncio.all_tasks() - before:
+        task.cancel()
+    source.may_end.open()
+    await asyncio.wait([consumer])
+    assert source.cancelled == 1
+
+
+async def test_a_source_that_ends_well_is_not_waited_for() -> None:
+    source = Source()
+    source.waits.open()
+    pump = Pump(aiter(source), tracing=False, settle=Gate().wait)
+    assert await consume(pump) == [0, 1, 2]

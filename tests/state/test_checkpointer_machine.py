@@ -4,6 +4,7 @@ Two savers work on one file as two processes do, and each may be opened anew at 
 """
 
 import copy
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,12 +20,33 @@ from loopwright.state.database import Database
 
 THREADS, NAMESPACES = ("a", "b"), ("", "inner")
 ELEMENTS = st.one_of(
-    st.builds(lambda n, size: {"n": n, "text": "x" * size}, st.integers(0, 9), st.integers(0, 400)),
+    st.builds(lambda n: {"n": n, "text": "x" * 40 * n}, st.integers(4, 9)),
     st.sampled_from([None, b"bytes", "text", 1, True]),
 )
-VALUES = st.one_of(st.none(), st.booleans(), st.integers(0, 9), st.text(max_size=9), st.just("long " * 400))
-PLACES = st.tuples(st.sampled_from(THREADS), st.sampled_from(NAMESPACES))
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(0, 9), st.text(max_size=9), st.just("long " * 400)
+)
+PLACES = st.sampled_from([*[("a", "")] * 4, ("a", "inner"), ("b", ""), ("b", "inner")])
 SAVERS = st.integers(0, 1)
+
+
+@dataclass
+class Change:
+    """What a superstep does to the state."""
+
+    lost: int
+    edit: bool
+    new: list[Any]
+    other: Any
+
+
+CHANGES = st.builds(
+    Change,
+    lost=st.sampled_from([0, 0, 0, 0, 1, 2, 5]),
+    edit=st.sampled_from([False, False, True]),
+    new=st.lists(ELEMENTS, max_size=4),
+    other=st.one_of(st.just("same"), VALUES),
+)
 
 
 def config(place: tuple[str, str], id: str | None = None) -> Any:
@@ -35,76 +57,91 @@ def config(place: tuple[str, str], id: str | None = None) -> Any:
 class Savers(RuleBasedStateMachine):
     """A model of LangGraph as a saver's user; `live` are values that a running graph holds."""
 
-    fold = False
+    all_read = True
 
     @initialize()
     def begin(self) -> None:
         self.folder = TemporaryDirectory()
         self.memory = InMemorySaver()
-        self.savers = [self.opened(), self.opened()]
+        self.savers = self.opened()
         self.ids: dict[tuple[str, str], list[str]] = {}
         self.live: dict[str, dict[str, Any]] = {}
+        self.gone: dict[tuple[str, str], str] = {}
         self.count = 0
 
-    def opened(self) -> SqliteCheckpointer:
-        database = Database(Path(self.folder.name) / "threads.db")
-        return SqliteCheckpointer(database, fold_writes=self.fold)
+    def opened(self) -> list[SqliteCheckpointer]:
+        path = Path(self.folder.name) / "threads.db"
+        return [SqliteCheckpointer(Database(path)) for _ in range(2)]
 
-    @rule(number=SAVERS)
-    def reopen(self, number: int) -> None:
-        self.savers[number].database.close()
-        self.savers[number] = self.opened()
+    @rule()
+    def reopen(self) -> None:
+        for saver in self.savers:
+            saver.database.close()
+        self.savers = self.opened()
 
     @rule(
         number=SAVERS,
         place=PLACES,
-        which=st.integers(0, 3),
+        which=st.sampled_from([0, 0, 1, 2, 5]),
         fresh=st.booleans(),
-        kept=st.integers(0, 3),
-        new=st.lists(ELEMENTS, max_size=4),
-        edit=st.booleans(),
-        other=st.one_of(st.just("same"), VALUES),
+        orphaned=st.booleans(),
+        changes=st.lists(CHANGES, min_size=1, max_size=6),
     )
-    def put(
+    def run(
         self,
         number: int,
         place: tuple[str, str],
         which: int,
         fresh: bool,
-        kept: int,
-        new: list[Any],
-        edit: bool,
-        other: Any,
+        orphaned: bool,
+        changes: list[Change],
     ) -> None:
-        """A child of one of the last checkpoints: its list loses a tail and gets another."""
+        """A run goes on from one of the last checkpoints, or from one that was deleted."""
         known = self.ids.setdefault(place, [])
         parent = known[-1 - which % len(known)] if known else None
-        before = self.before(number, place, parent, fresh)
+        if orphaned and self.gone.get(place) in self.live:
+            parent, fresh = self.gone[place], False
+        for change in changes:
+            before = self.before(number, place, parent, fresh)
+            parent = self.put(self.savers[number], place, parent, before, change)
+            fresh = False
+
+    def put(
+        self,
+        saver: SqliteCheckpointer,
+        place: tuple[str, str],
+        parent: str | None,
+        before: dict[str, Any],
+        change: Change,
+    ) -> str:
+        """A child whose list loses a tail, has its last element edited in place, and grows."""
         values, versions = dict(before["channel_values"]), dict(before["channel_versions"])
         self.count += 1
         changed: dict[str, Any] = {}
         items = list(values.get("items", []))
-        if kept:
-            items = items[: max(0, len(items) - kept)]
-        if edit and items and isinstance(items[-1], dict):
+        if change.lost:
+            items = items[: max(0, len(items) - change.lost)]
+        if change.edit and items and isinstance(items[-1], dict):
             items[-1]["text"] += "!"
             self.live.clear()  # they hold the element too, and not as the last one
-        if kept or new or edit:
-            values["items"], changed["items"] = [*items, *copy.deepcopy(new)], self.count
-        if other != "same":
-            values["other"], changed["other"] = other, self.count
-        checkpoint = {
+        if change.lost or change.new or change.edit:
+            values["items"], changed["items"] = [*items, *copy.deepcopy(change.new)], self.count
+        if change.other != "same":
+            values["other"], changed["other"] = change.other, self.count
+        checkpoint: Any = {
             **empty_checkpoint(),
             "channel_values": values,
             "channel_versions": {**versions, **changed},
             "versions_seen": {"node": dict(versions)},
             "updated_channels": sorted(changed) or None,
         }
-        for saver in (self.savers[number], self.memory):
-            metadata: Any = {"source": "loop", "step": self.count, "run_id": f"r{self.count % 5}"}
-            saver.put(config(place, parent), checkpoint, metadata, changed)  # type: ignore[arg-type]
-        known.append(str(checkpoint["id"]))
-        self.live[str(checkpoint["id"])] = copy.copy(checkpoint)
+        metadata: Any = {"source": "loop", "step": self.count, "run_id": f"r{self.count % 5}"}
+        for each in (saver, self.memory):
+            each.put(config(place, parent), checkpoint, metadata, changed)
+        id = str(checkpoint["id"])
+        self.ids[place].append(id)
+        self.live[id] = copy.copy(checkpoint)
+        return id
 
     def before(
         self, number: int, place: tuple[str, str], parent: str | None, fresh: bool
@@ -172,19 +209,22 @@ class Savers(RuleBasedStateMachine):
         self.savers[number].copy_thread("a", "b")
         memory = self.memory
         memory.storage["b"] = copy.deepcopy(memory.storage["a"])
-        memory.writes.update({("b", *k[1:]): copy.copy(v) for k, v in [*memory.writes.items()] if k[0] == "a"})
-        memory.blobs.update({("b", *k[1:]): v for k, v in [*memory.blobs.items()] if k[0] == "a"})
+        for stored in (memory.writes, memory.blobs):
+            mine = [(key, value) for key, value in stored.items() if key[0] == "a"]
+            stored.update({("b", *key[1:]): copy.copy(value) for key, value in mine})
         for namespace in NAMESPACES:
             self.ids["b", namespace] = list(self.ids.get(("a", namespace), []))
 
     def forget(self, thread: str) -> None:
         for place in [place for place in self.ids if place[0] == thread]:
             self.ids[place] = []
+            self.gone.pop(place, None)
 
     def drop(self, place: tuple[str, str], ids: set[str]) -> None:
         """Take checkpoints out of the memory saver."""
         self.ids[place] = [id for id in self.ids.get(place, []) if id not in ids]
-        for id in ids:
+        for id in sorted(ids):
+            self.gone[place] = id
             self.memory.storage[place[0]][place[1]].pop(id, None)
             self.memory.writes.pop((*place, id), None)
 
@@ -212,10 +252,10 @@ class Savers(RuleBasedStateMachine):
             theirs = [plain(item) for item in self.memory.list(config(place))]
             newest = self.memory.get_tuple(config(place)) if theirs else None
             number = self.count % 2
-            if not self.fold:
-                assert [plain(i) for i in self.savers[number].list(config(place))] == theirs
             found = self.savers[number].get_tuple(config(place))
             assert (found and plain(found)) == (newest and plain(newest))
+            if self.all_read:
+                assert [plain(i) for i in self.savers[number].list(config(place))] == theirs
 
     def teardown(self) -> None:
         if hasattr(self, "savers"):
@@ -226,11 +266,23 @@ class Savers(RuleBasedStateMachine):
 
 def plain(item: Any) -> Any:
     """A checkpoint tuple as a value that can be compared; kinds that are equal are told apart."""
-    return repr((item.config, item.checkpoint, item.metadata, item.parent_config)), item.pending_writes
+    return repr(
+        (item.config, item.checkpoint, item.metadata, item.parent_config)
+    ), item.pending_writes
 
 
-TestSavers = Savers.TestCase
-TestSavers.settings = settings(
+class FoldingSavers(Savers):
+    """The same for writes that wait for their checkpoint: only one process knows them before."""
+
+    all_read = False  # it would commit them
+
+    def opened(self) -> list[SqliteCheckpointer]:
+        database = Database(Path(self.folder.name) / "threads.db")
+        return [SqliteCheckpointer(database, fold_writes=True)] * 2
+
+
+TestSavers, TestFoldingSavers = Savers.TestCase, FoldingSavers.TestCase
+TestSavers.settings = TestFoldingSavers.settings = settings(
     max_examples=25,
     stateful_step_count=20,
     deadline=None,

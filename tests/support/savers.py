@@ -173,7 +173,9 @@ def asking(saver: Saver) -> Any:
 def talk(graph: Any, thread: str = "t") -> None:
     """Two runs of the chat."""
     for number in range(2):
-        graph.invoke({"messages": [HumanMessage("go", id=f"h{number}")]}, on(thread), durability="sync")
+        graph.invoke(
+            {"messages": [HumanMessage("go", id=f"h{number}")]}, on(thread), durability="sync"
+        )
 
 
 def spread(graph: Any, thread: str = "t") -> None:
@@ -211,7 +213,9 @@ def told(snapshot: Any) -> Any:
         (task.name, task.result, [asked.value for asked in task.interrupts], str(task.error))
         for task in snapshot.tasks
     ]
-    values = {name: sorted(map(str, v)) if name == "bag" else v for name, v in snapshot.values.items()}
+    values = {
+        name: sorted(map(str, v)) if name == "bag" else v for name, v in snapshot.values.items()
+    }
     metadata = {key: snapshot.metadata[key] for key in ("source", "step")}
     return values, snapshot.next, metadata, tasks
 

@@ -158,7 +158,7 @@ MUTANTS = (
     ),
     Mutant(
         "a blocked call cannot end the run",
-        "calls:prepare",
+        "calls:_as_answered",
         edit("terminate=answer.terminate", "terminate=None"),
         ("before-block-terminate",),
     ),

@@ -83,9 +83,8 @@ class Interrupted(AgentGraph):
     def _next(self, run: Run) -> Run:
         """A run that shares with the one before only what is not stored."""
         follower = Run.start(
-            lease=self.leases.claim(run.thread),
+            lease=self.leases.claim(run.thread, signal=run.signal),
             dependencies=run.dependencies,
-            signal=run.signal,
             views=run.emitter.views,
         )
         follower.transcript = run.transcript
