@@ -167,11 +167,11 @@ def decode(
 def replaced(
     cursor: sqlite3.Cursor, shapes: Shapes, body: bytes, slots: Mapping[str, Slot]
 ) -> bytes:
-    """The same body with other slots for the same channels."""
+    """The same body with these slots for its channels; without those that have none here."""
     parts = parse(body)
     channels, _ = shapes.shape(cursor, parts[0])
-    names = parts[6][::2]
-    parts[6] = [part for name in names for part in (name, slots[_named(channels, name)])]
+    pairs = [(name, _named(channels, name)) for name in parts[6][::2]]
+    parts[6] = [part for at, name in pairs if name in slots for part in (at, slots[name])]
     return dump(parts)
 
 

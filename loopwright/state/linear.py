@@ -27,12 +27,13 @@ from langgraph.checkpoint.sqlite.utils import search_where
 from loopwright.state import pending
 from loopwright.state.bodies import TYPE, encode
 from loopwright.state.branches import Place
+from loopwright.state.copying import copy_thread
 from loopwright.state.database import Database, translated
 from loopwright.state.hopping import HoppingSaver
 from loopwright.state.linear_file import LinearFile
 from loopwright.state.migrations import migrate
 from loopwright.state.pending import Task
-from loopwright.state.reading import Reading, config_of, place_of
+from loopwright.state.reading import VISIBLE, Reading, config_of, place_of
 from loopwright.state.retention import Retention
 from loopwright.state.slots import Held, Storing
 
@@ -49,6 +50,7 @@ _PUT = (
     "INSERT OR REPLACE INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id,"
     " parent_checkpoint_id, type, checkpoint, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
+_KEYS = "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints"
 _THREADS = (
     "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''"
     " GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC"
@@ -139,8 +141,7 @@ class SqliteCheckpointer(HoppingSaver):
     ) -> Iterator[Sequence[CheckpointTuple]]:
         self.flush()
         where, given = search_where(config, filter, before)
-        query = f"SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints {where}"
-        query += " ORDER BY checkpoint_id DESC LIMIT ?"
+        query = f"{_KEYS} {where or 'WHERE 1'} AND {VISIBLE} ORDER BY checkpoint_id DESC LIMIT ?"
         with self._file.snapshot(self.serde) as reading:
             found = reading.cursor.execute(query, (*given, -1 if limit is None else limit))
             keys = iter(found.fetchall())
@@ -182,9 +183,7 @@ class SqliteCheckpointer(HoppingSaver):
             held = Held(checkpoint["id"], versions, storing.slots, storing.all_lists())
             self._file.memo.wrote(place, held)
         self._file.waiting.done(place, waiting)
-        stored = config_of(place, checkpoint["id"])
-        stored["configurable"]["thread_id"] = config["configurable"]["thread_id"]
-        return stored
+        return config_of(place, checkpoint["id"])
 
     def _stored(
         self,
@@ -262,8 +261,7 @@ class SqliteCheckpointer(HoppingSaver):
         self._remove([str(thread_id)], Retention.delete)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints of these runs, but none from whose writes a DeltaChannel of a
-        remaining one is rebuilt."""
+        """Delete the checkpoints of these runs, but for what DeltaChannels of others need."""
         self.flush()
         with self._file.transaction(self.serde) as reading:
             threads = Retention(reading).delete_runs(run_ids)
@@ -272,13 +270,11 @@ class SqliteCheckpointer(HoppingSaver):
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         self.flush()
         with self._file.transaction(self.serde) as reading:
-            source, target = str(source_thread_id), str(target_thread_id)
-            Retention(reading).copy(source, target)
-            self._file.memo.forget(target)
+            copy_thread(reading, str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete old checkpoints: `keep_latest` keeps the newest of each namespace and those from
-        whose writes its DeltaChannels are rebuilt, `delete` keeps none."""
+        """`keep_latest` keeps the newest checkpoint of each namespace, and out of sight what its
+        DeltaChannels are rebuilt from; `delete` keeps nothing."""
         ways = {"keep_latest": Retention.prune, "delete": Retention.delete}
         if strategy not in ways:
             raise ValueError(f"unknown strategy {strategy!r}: use one of {', '.join(ways)}")

@@ -34,6 +34,10 @@ _READ = (
     "SELECT task_id, task_path, idx, channel, type, value FROM writes"
     " WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
 )
+_ALL_PACKED = (
+    "SELECT checkpoint_ns, checkpoint_id, task_id, value FROM writes"
+    f" WHERE thread_id = ? AND idx = {PACKED}"
+)
 
 Writes = Sequence[tuple[str, Any]]
 
@@ -168,6 +172,11 @@ def entries(
             slot = inline(serde.dumps_typed(value))
             found.setdefault((waiting.id, at), Entry(waiting.id, waiting.path, at, name, slot))
     return sorted(found.values(), key=lambda e: writes_sort_key(e.path, e.task, e.at))
+
+
+def packed_writes(cursor: sqlite3.Cursor, thread: str) -> list[tuple[str, str, str, bytes]]:
+    """The packed writes of a thread: namespace, checkpoint, task, and their bytes."""
+    return cursor.execute(_ALL_PACKED, (thread,)).fetchall()
 
 
 def loaded(

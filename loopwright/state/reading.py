@@ -13,16 +13,27 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from loopwright.state.bodies import Body, Shapes, decode
+from loopwright.state.bodies import TYPE, Body, Shapes, decode
 from loopwright.state.branches import Place
 from loopwright.state.lists import HeldList
 from loopwright.state.pending import Waiting, entries, loaded
 from loopwright.state.slots import Held, load, load_list, rows_of
 
+PAST = '{"loopwright_past":true}'
+"""The metadata of what is left of a deleted checkpoint that DeltaChannels are rebuilt from."""
+VISIBLE = f"CAST(metadata AS TEXT) IS NOT '{PAST}'"
+"""The SQL condition of checkpoints that are not deleted."""
+
 _COLUMNS = "SELECT checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata FROM checkpoints"
 _NAMED = f"{_COLUMNS} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
 _NEWEST = (
-    f"{_COLUMNS} WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY checkpoint_id DESC LIMIT 1"
+    f"{_COLUMNS} WHERE thread_id = ? AND checkpoint_ns = ? AND {VISIBLE}"
+    " ORDER BY checkpoint_id DESC LIMIT 1"
+)
+_OF_A_PLACE = f"{_COLUMNS} WHERE thread_id = ? AND checkpoint_ns = ?"
+_OURS = (
+    "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata"
+    " FROM checkpoints WHERE thread_id = ? AND type = ?"
 )
 _REMOVALS = "SELECT number FROM loopwright_removals"
 
@@ -53,9 +64,24 @@ class Reading:
 
     def row(self, place: Place, id: str | None) -> Stored | None:
         """The checkpoint with this id, or the newest one of the place."""
-        query, key = (_NAMED, (*place, id)) if id else (_NEWEST, place)
+        query, key = (f"{_NAMED} AND {VISIBLE}", (*place, id)) if id else (_NEWEST, place)
         row = self.cursor.execute(query, key).fetchone()
         return None if row is None else Stored(*row)
+
+    def ancestor(self, place: Place, id: str) -> Stored | None:
+        """The checkpoint with this id, or what is left of it."""
+        row = self.cursor.execute(_NAMED, (*place, id)).fetchone()
+        return None if row is None else Stored(*row)
+
+    def stored(self, place: Place) -> dict[str, Stored]:
+        """All checkpoints of a place by their id, and what is left of deleted ones."""
+        rows = self.cursor.execute(_OF_A_PLACE, place)
+        return {row[0]: Stored(*row) for row in rows.fetchall()}
+
+    def ours(self, thread: str) -> list[tuple[str, Stored]]:
+        """The checkpoints of a thread whose format is ours, each with its namespace."""
+        rows = self.cursor.execute(_OURS, (thread, TYPE)).fetchall()
+        return [(row[0], Stored(*row[1:])) for row in rows]
 
     def body(self, row: Stored) -> Body:
         """The body of a stored checkpoint; no value of ours is loaded."""
@@ -63,7 +89,7 @@ class Reading:
 
     def held(self, place: Place, id: str | None) -> Held:
         """What is to be known of a checkpoint to store its child."""
-        row = self.row(place, id) if id else None
+        row = self.ancestor(place, id) if id else None
         if row is None:
             return Held(id)
         body = self.body(row)
@@ -119,7 +145,7 @@ class Reading:
         seen = {target.id} if target else set()
         row = target
         while row and row.parent and row.parent not in seen and len(seeds) < len(depths):
-            row = self.row(place, row.parent)
+            row = self.ancestor(place, row.parent)
             if row is None:
                 break
             seen.add(row.id)

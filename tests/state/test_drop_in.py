@@ -41,9 +41,7 @@ def worked(opened: Opener, path: Path, kind: str) -> list[Any]:
 
 @pytest.mark.parametrize("opened", [ours, folding])
 @pytest.mark.parametrize("kind", KINDS)
-def test_state_and_history_are_the_stock_saver_s(
-    kind: str, opened: Opener, tmp_path: Path
-) -> None:
+def test_state_and_history_are_the_stock_saver_s(kind: str, opened: Opener, tmp_path: Path) -> None:
     mine = worked(opened, tmp_path / "ours.db", kind)
     theirs = worked(stock, tmp_path / "stock.db", kind)
     assert mine == theirs
