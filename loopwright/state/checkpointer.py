@@ -1,11 +1,14 @@
-"""The checkpointer: LangGraph's SQLite saver on our database, from both faces.
+"""The checkpointer: LangGraph's SQLite saver with a layout that grows with what is new only.
 
-What a checkpoint holds is LangGraph's; the connection and its errors live in `database`.
+How lists, other values, pending writes and bodies are stored is said in `branches`, `slots`,
+`pending` and `bodies`; the connection and its errors live in `database`.
 """
 
+import json
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -14,11 +17,44 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
 )
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.utils import search_where
 
+from loopwright.state import pending
+from loopwright.state.bodies import TYPE, encode
+from loopwright.state.branches import Place
+from loopwright.state.copying import copy_thread
 from loopwright.state.database import Database, translated
+from loopwright.state.hopping import HoppingSaver
+from loopwright.state.linear_file import LinearFile
+from loopwright.state.migrations import migrate
+from loopwright.state.pending import Task
+from loopwright.state.reading import VISIBLE, Reading, config_of, place_of
+from loopwright.state.retention import Retention
+from loopwright.state.slots import Held, Storing
+
+COMPARED = 2
+"""How many of a list's last elements are compared by content, unless it is said otherwise."""
+
+LONG = 16
+"""After how many supersteps a value that did not change moves out of the bodies."""
+
+_INPUT_TASK = "00000000-0000-0000-0000-000000000000"
+_PAGE = 20
+
+_PUT = (
+    "INSERT OR REPLACE INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id,"
+    " parent_checkpoint_id, type, checkpoint, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_KEYS = "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints"
+_THREADS = (
+    "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''"
+    " GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC"
+)
 
 
 def _strict_serde() -> JsonPlusSerializer:
@@ -26,16 +62,31 @@ def _strict_serde() -> JsonPlusSerializer:
     return JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None)
 
 
-class SqliteCheckpointer(SqliteSaver):
+class SqliteCheckpointer(HoppingSaver):
     """A saver for any LangGraph graph, sync and async, bound to no event loop.
 
+    Each element of a list is stored once, any other value when its version changed; a stock file is
+    opened in place. An element that is changed in place is noticed when it is one of the last
+    `compared` ones; None compares all, at the price of reading the list for every checkpoint.
+
+    `fold_writes` commits a task's writes with the checkpoint that they lead to: for graphs of which
+    every superstep is one task. Interrupts and errors are committed at once all the same.
+
     Async calls make one hop to the database's thread and are not cut short by a cancellation.
-    Nothing stored is ever unpickled. Raises DatabaseError.
+    Nothing stored is ever unpickled. Raises DatabaseError, also for a file of a newer schema.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self, database: Database, *, fold_writes: bool = False, compared: int | None = COMPARED
+    ) -> None:
         super().__init__(database.connection, serde=_strict_serde())
         self.database = database
+        self._fold_writes, self._compared = fold_writes, compared
+        with self.cursor():  # makes LangGraph's own tables
+            pass
+        migrate(database)
+        self._file = LinearFile(database)
+        database.before_close.append(self.flush)
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
@@ -57,38 +108,117 @@ class SqliteCheckpointer(SqliteSaver):
 
     def thread_ids(self) -> list[str]:
         """The stored threads, the one written last first."""
-        with self.cursor(transaction=False) as cursor:
-            rows = cursor.execute(
-                "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''"
-                " GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC"
-            )
-            return [row[0] for row in rows]
+        with self._file.snapshot(self.serde) as reading:
+            return [row[0] for row in reading.cursor.execute(_THREADS)]
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await self.database.hop(self.get_tuple, config)
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        place, id = place_of(config), get_checkpoint_id(config)
+        with self._file.snapshot(self.serde) as reading:
+            row = reading.row(place, id)
+            if row is None:
+                return None
+            found, held = reading.whole(place, row, self._file.waiting, self._compared)
+            self._file.memo.read(place, held)
+        return found._replace(config=config) if id else found
 
-    async def alist(
+    def list(
         self,
         config: RunnableConfig | None,
         *,
         filter: dict[str, Any] | None = None,
         before: RunnableConfig | None = None,
         limit: int | None = None,
-    ) -> AsyncIterator[CheckpointTuple]:
-        def page() -> list[CheckpointTuple]:
-            return [*self.list(config, filter=filter, before=before, limit=limit)]
+    ) -> Iterator[CheckpointTuple]:
+        for page in self.pages(config, filter, before, limit):
+            yield from page
 
-        for item in await self.database.hop(page):
-            yield item
+    def pages(
+        self,
+        config: RunnableConfig | None,
+        filter: dict[str, Any] | None,
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> Iterator[Sequence[CheckpointTuple]]:
+        self.flush()
+        where, given = search_where(config, filter, before)
+        query = f"{_KEYS} {where or 'WHERE 1'} AND {VISIBLE} ORDER BY checkpoint_id DESC LIMIT ?"
+        with self._file.snapshot(self.serde) as reading:
+            found = reading.cursor.execute(query, (*given, -1 if limit is None else limit))
+            keys = iter(found.fetchall())
+        while page := [*islice(keys, _PAGE)]:
+            yield self._page(page)
 
-    async def aput(
+    def _page(self, keys: Sequence[tuple[str, str, str]]) -> Sequence[CheckpointTuple]:
+        with self._file.snapshot(self.serde) as reading:
+            places = [(Place(thread, namespace), id) for thread, namespace, id in keys]
+            rows = [(place, reading.row(place, id)) for place, id in places]
+            return [
+                reading.whole(place, row, self._file.waiting, 0)[0]
+                for place, row in rows
+                if row is not None  # deleted since the page before
+            ]
+
+    def put(
         self,
         config: RunnableConfig,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return await self.database.hop(self.put, config, checkpoint, metadata, new_versions)
+        place, parent = place_of(config), get_checkpoint_id(config)
+        waiting = self._file.waiting.at(place)
+        told = json.dumps(
+            get_checkpoint_metadata(config, metadata), ensure_ascii=False, separators=(",", ":")
+        )
+        with self._file.transaction(self.serde) as reading:
+            storing = self._stored(reading, place, parent, checkpoint, new_versions)
+            body = encode(reading.cursor, self._file.shapes, self.serde, checkpoint, storing.slots)
+            if waiting is not None and waiting.checkpoint == parent:
+                pending.pack(reading.cursor, place, self.serde, waiting, storing.lists)
+            elif waiting is not None:
+                pending.store(reading.cursor, place, self.serde, waiting)
+            row = (*place, checkpoint["id"], parent, TYPE, body, told.encode("utf-8", "ignore"))
+            reading.cursor.execute(_PUT, row)
+            versions = dict(checkpoint["channel_versions"])
+            held = Held(checkpoint["id"], versions, storing.slots, storing.all_lists())
+            self._file.memo.wrote(place, held)
+        self._file.waiting.done(place, waiting)
+        return config_of(place, checkpoint["id"])
+
+    def _stored(
+        self,
+        reading: Reading,
+        place: Place,
+        parent: str | None,
+        checkpoint: Checkpoint,
+        new_versions: ChannelVersions,
+    ) -> Storing:
+        """The channel values of a checkpoint, stored."""
+        held = self._file.memo.held(place)
+        before = next((known for known in held if known.checkpoint == parent), None)
+        if before is None:
+            before = reading.held(place, parent)
+        storing = Storing(reading.cursor, self.serde, place, before, held, self._compared)
+        versions = checkpoint["channel_versions"]
+        newest = max((v for v in versions.values() if isinstance(v, int)), default=0)
+        for channel, value in checkpoint["channel_values"].items():
+            version = versions.get(channel)
+            same = channel in before.slots and version == before.versions.get(channel)
+            changed = version is None or channel in new_versions or not same
+            old = isinstance(version, int) and newest - version > LONG
+            storing.add(channel, value, changed=changed, old=old)
+        return storing
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        place, task = _task_of(config, writes, task_id, task_path)
+        if writes and not self._waits(place, task):
+            self._file.commit(place, task, self.serde)
 
     async def aput_writes(
         self,
@@ -97,7 +227,73 @@ class SqliteCheckpointer(SqliteSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        await self.database.hop(self.put_writes, config, writes, task_id, task_path)
+        place, task = _task_of(config, writes, task_id, task_path)
+        if writes and not self._waits(place, task):
+            await self.database.hop(self._file.commit, place, task, self.serde)
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        await self.database.hop(self.delete_thread, thread_id)
+    def _waits(self, place: Place, task: Task) -> bool:
+        """Whether a task's writes wait for their checkpoint. LangGraph's own channels never do."""
+        if not self._fold_writes or task.id == _INPUT_TASK:
+            return False
+        own = any(channel.startswith("__") for channel, _ in task.writes)
+        return not own and self._file.waiting.take_in(place, task)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        if not channels:
+            return {}
+        self.flush()
+        with self._file.snapshot(self.serde) as reading:
+            return reading.delta_history(place_of(config), get_checkpoint_id(config), channels)
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """Numbers; a text that a stock saver's checkpoint handed over is counted on as it does."""
+        if isinstance(current, str):
+            return super().get_next_version(current, channel)
+        return (current or 0) + 1
+
+    def flush(self) -> None:
+        """Commit the writes that wait for their checkpoint."""
+        self._file.flush(self.serde)
+
+    def delete_thread(self, thread_id: str) -> None:
+        self._remove([str(thread_id)], Retention.delete)
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints of these runs, but for what DeltaChannels of others need."""
+        self.flush()
+        with self._file.transaction(self.serde) as reading:
+            threads = Retention(reading).delete_runs(run_ids)
+            self._file.memo.removed(reading.removals(), threads)
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        self.flush()
+        with self._file.transaction(self.serde) as reading:
+            copy_thread(reading, str(source_thread_id), str(target_thread_id))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """`keep_latest` keeps the newest checkpoint of each namespace, and out of sight what its
+        DeltaChannels are rebuilt from; `delete` keeps nothing."""
+        ways = {"keep_latest": Retention.prune, "delete": Retention.delete}
+        if strategy not in ways:
+            raise ValueError(f"unknown strategy {strategy!r}: use one of {', '.join(ways)}")
+        self.flush()
+        self._remove([str(thread) for thread in thread_ids], ways[strategy])
+
+    def _remove(self, threads: Sequence[str], way: Callable[[Retention, str], None]) -> None:
+        with self._file.transaction(self.serde) as reading:
+            retention = Retention(reading)
+            for thread in threads:
+                way(retention, thread)
+            self._file.memo.removed(reading.removals(), threads)
+        for thread in threads:
+            for place in self._file.waiting.places(thread):
+                self._file.waiting.done(place, self._file.waiting.at(place))
+
+
+def _task_of(
+    config: RunnableConfig, writes: Sequence[tuple[str, Any]], task: str, path: str
+) -> tuple[Place, Task]:
+    checkpoint = str(config["configurable"]["checkpoint_id"])
+    return place_of(config), Task(checkpoint, task, path, tuple(writes))

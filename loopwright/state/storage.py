@@ -42,7 +42,7 @@ class Storage:
 def sqlite_storage(path: str | Path | None) -> Storage:
     """Everything in one SQLite file; None keeps it in memory. Raises DatabaseError."""
     database = Database(path)
-    checkpointer, log = SqliteCheckpointer(database), SqliteLog(database)
+    checkpointer, log = SqliteCheckpointer(database, fold_writes=True), SqliteLog(database)
     if database.path == MEMORY:
         return Storage(checkpointer, log, Leases(), database.close)
     leases = leases_of(database.path)

@@ -1,4 +1,7 @@
-"""The saver under any LangGraph graph: both faces, strict reading, no lock left behind."""
+"""The saver under any LangGraph graph: what it stores, both faces, strict reading, no lock left.
+
+That it stores the same as LangGraph's own is shown in `test_drop_in`.
+"""
 
 import asyncio
 import pickle
@@ -17,6 +20,7 @@ from loopwright.errors import DatabaseError
 from loopwright.state.checkpointer import SqliteCheckpointer
 from loopwright.state.database import Database
 from tests.support.graphs import on
+from tests.support.savers import count, folding, ours, size
 
 
 class Chat(TypedDict):
@@ -172,3 +176,177 @@ async def test_a_cancelled_write_leaves_no_lock_behind(
     other.execute("COMMIT")
     other.close()
     assert count == (50,)
+
+
+def long(text: str) -> HumanMessage:
+    return HumanMessage(text * 50, id=text)
+
+
+def measured(saver: Any, path: Path, work: Any, times: int) -> tuple[int, int]:
+    """How many bytes and rows the first and the second half of some work add."""
+    sizes = []
+    for number in range(times):
+        if number in (0, times // 2):
+            saver.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            sizes.append((size(path), count(path, "loopwright_rows")))
+        work(number)
+    saver.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    sizes.append((size(path), count(path, "loopwright_rows")))
+    (bytes0, rows0), (bytes1, rows1), (bytes2, rows2) = sizes
+    assert rows2 - rows1 == rows1 - rows0 > 0
+    return bytes1 - bytes0, bytes2 - bytes1
+
+
+@pytest.mark.parametrize("opened", [ours, folding])
+@pytest.mark.parametrize("way", ["run", "update", "fork", "rewrite", "copy"])
+def test_what_is_stored_grows_with_what_is_new(path: Path, opened: Any, way: str) -> None:
+    with opened(path) as saver:
+        chat = graph(saver)
+        begin = chat.update_state(on("t"), {"messages": [long(f"{n} ") for n in range(60)]})
+        old = chat.update_state(begin, {"messages": [long("one more")]})
+
+        def work(number: int) -> None:
+            new = long(f"new {number}")
+            if way == "run":
+                chat.invoke({"messages": [new]}, on("t"), durability="sync")
+            elif way == "update":
+                chat.update_state(on("t"), {"messages": [new]})
+            elif way == "fork":
+                chat.update_state(old, {"messages": [new]})
+            elif way == "rewrite":
+                last = chat.get_state(on("t")).values["messages"][-1]
+                changes = [HumanMessage("rewritten " * 50, id=last.id), new]
+                chat.update_state(on("t"), {"messages": changes})
+            else:
+                saver.copy_thread("t", str(number))
+
+        first, second = measured(saver, path, work, 80)
+        assert second < 1.2 * first + 16 * 4096
+
+
+@pytest.mark.parametrize("opened", [ours, folding])
+def test_an_unchanged_state_costs_little(path: Path, opened: Any) -> None:
+    with opened(path) as saver:
+        chat = graph(saver)
+        chat.update_state(on("t"), {"messages": [long(f"{n} ") for n in range(60)]})
+        before = size(path), count(path, "loopwright_rows")
+        for _ in range(50):
+            chat.update_state(on("t"), None, as_node="echo")
+        saver.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        assert count(path, "loopwright_rows") == before[1]
+        assert size(path) < before[0] + 50 * 1024
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_message_edited_in_place_is_stored(path: Path, fresh: bool) -> None:
+    class Edited(Chat):
+        note: str
+
+    def edit(state: Edited) -> dict[str, Any]:
+        state["messages"][-1].content = "edited"
+        return {"note": "done"}
+
+    def unread(state: Edited) -> dict[str, Any]:
+        return {"note": "nothing"}
+
+    builder = StateGraph(Edited)
+    builder.add_node("edit", edit)
+    builder.add_node("unread", unread)
+    builder.add_edge(START, "edit")
+    builder.add_edge("edit", "unread")
+    with ours(path) as saver:
+        chat = builder.compile(checkpointer=saver)
+        given: Any = {"messages": [*(long(f"{n} ") for n in range(9)), HumanMessage("plain")]}
+        if fresh:
+            chat.update_state(on("t"), given, as_node="unread")
+            given = {"messages": []}
+        chat.invoke(given, on("t"), durability="sync")
+    with ours(path) as saver:
+        snapshot = builder.compile(checkpointer=saver).get_state(on("t"))
+        assert texts(snapshot)[-2:] == [long("8 ").text, "edited"]
+
+
+def test_an_old_message_edited_in_place_is_stored_on_request(path: Path) -> None:
+    def edit(state: Chat) -> dict[str, Any]:
+        state["messages"][0].content = "edited"
+        return {}
+
+    builder = StateGraph(Chat)
+    builder.add_node("edit", edit)
+    builder.add_edge(START, "edit")
+    database = Database(path)
+    chat = builder.compile(checkpointer=SqliteCheckpointer(database, compared=None))
+    chat.invoke({"messages": [long(f"{n} ") for n in range(9)]}, on("t"), durability="sync")
+    assert texts(chat.get_state(on("t")))[:2] == ["edited", long("1 ").text]
+    database.close()
+
+
+def test_every_read_gives_new_objects(checkpointer: SqliteCheckpointer) -> None:
+    chat = graph(checkpointer)
+    chat.update_state(on("t"), {"messages": [long(f"{n} ") for n in range(9)]})
+    first, second = (chat.get_state(on("t")).values["messages"] for _ in range(2))
+    assert first == second
+    for message in first:
+        message.content = "edited by a reader"
+    assert chat.get_state(on("t")).values["messages"] == second
+    chat.update_state(on("t"), {"messages": [long("more")]})
+    assert chat.get_state(on("t")).values["messages"] == [*second, long("more")]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("opened", "commits"), [(ours, 5), (folding, 3)])
+async def test_a_checkpoint_is_one_commit_and_one_hop(
+    path: Path, opened: Any, commits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run has three checkpoints, and two tasks whose writes are folded into them or not."""
+    with opened(path) as saver:
+        chat = graph(saver)
+        await chat.ainvoke({"messages": [long("first")]}, on("t"), durability="sync")
+        hops, said = [0], list[str]()
+        hop = saver.database.hop
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            hops[0] += 1
+            return hop(*args, **kwargs)
+
+        monkeypatch.setattr(saver.database, "hop", counted)
+        saver.database.connection.set_trace_callback(said.append)
+        await chat.ainvoke({"messages": [long("second")]}, on("t"), durability="sync")
+        saver.database.connection.set_trace_callback(None)
+        assert said.count("BEGIN IMMEDIATE") == commits
+        assert said.count("COMMIT") == hops[0] == commits + 1  # the thread is read once
+
+
+def test_a_checkpoint_that_cannot_be_stored_leaves_no_trace(
+    path: Path, checkpointer: SqliteCheckpointer
+) -> None:
+    chat = graph(checkpointer)
+    chat.update_state(on("t"), {"messages": [long(f"{n} ") for n in range(9)]})
+    rows = count(path, "loopwright_rows")
+    held: Any = checkpointer.get_tuple(on("t"))
+    values = held.checkpoint["channel_values"]
+    spoilt: Any = {**held.checkpoint, "id": "z"}
+    spoilt["channel_values"] = {"messages": [*values["messages"], long("new")], "bad": Trap()}
+    config = {"configurable": {**held.config["configurable"]}}
+    with pytest.raises(TypeError, match="Trap"):
+        checkpointer.put(config, spoilt, {}, {"messages": 99, "bad": 99})  # type: ignore[arg-type]
+    assert count(path, "loopwright_rows") == rows
+    chat.update_state(on("t"), {"messages": [long("new")]})
+    assert len(texts(chat.get_state(on("t")))) == 10
+
+
+def test_a_saver_for_more_types_shares_the_file(checkpointer: SqliteCheckpointer) -> None:
+    other = checkpointer.with_allowlist([("fractions", "Fraction")])
+    assert other is not checkpointer and other.serde is not checkpointer.serde
+    for number, saver in enumerate([checkpointer, other, checkpointer]):
+        graph(saver).update_state(on("t"), {"messages": [long(f"{number} ")]})  # type: ignore[arg-type]
+    assert len(texts(graph(checkpointer).get_state(on("t")))) == 3
+
+
+def test_threads_and_history_need_no_log(checkpointer: SqliteCheckpointer) -> None:
+    assert checkpointer.get_tuple(on("t")) is None
+    assert [*checkpointer.list(on("t"))] == []
+    assert checkpointer.get_delta_channel_history(config=on("t"), channels=["a"]) == {
+        "a": {"writes": []}
+    }
+    assert checkpointer.get_delta_channel_history(config=on("t"), channels=[]) == {}

@@ -3,15 +3,10 @@
 import asyncio
 import os
 import signal
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 
 from loopwright.state.checkpointer import SqliteCheckpointer
@@ -78,34 +73,6 @@ def test_a_stock_file_is_opened_in_place(kind: str, tmp_path: Path) -> None:
     with stock(tmp_path / "b.db") as other:
         work(make(other))
         assert history(make(other)) == mine
-
-
-def test_a_copy_has_the_same_history_and_its_own_future(tmp_path: Path) -> None:
-    for kind, (make, work) in KINDS.items():
-        with ours(tmp_path / f"{kind}.db") as saver:
-            graph = make(saver)
-            work(graph)
-            saver.copy_thread("t", "copy")
-            saver.copy_thread("copy", "copy")
-            before = history(graph)
-            assert history(graph, "copy") == before
-            work(graph, "copy")
-            assert history(graph) == before
-            after = history(graph, "copy")
-            saver.delete_thread("t")
-            assert history(graph, "copy") == after
-
-
-@pytest.mark.anyio
-async def test_the_async_face_stores_the_same(tmp_path: Path) -> None:
-    with ours(tmp_path / "a.db") as saver, ours(tmp_path / "b.db") as other:
-        talk(chat(other))
-        graph = chat(saver)
-        for number in range(2):
-            given = {"messages": [HumanMessage("go", id=f"h{number}")]}
-            await graph.ainvoke(given, on("t"), durability="sync")
-        mine = [told(snapshot) async for snapshot in graph.aget_state_history(on("t"))]
-        assert mine == history(chat(other))
 
 
 @pytest.mark.parametrize("fold", [False, True])
@@ -202,36 +169,3 @@ def test_two_processes_write_one_file(tmp_path: Path) -> None:
         assert {out.strip() for out, _ in told} == {str(history(graph))}
         shared = history(graph, "shared")
         assert [len(values["messages"]) for values, *_ in shared if "messages" in values]
-
-
-def test_a_listing_keeps_no_one_from_writing(tmp_path: Path) -> None:
-    path = tmp_path / "threads.db"
-    with ours(path) as saver:
-        for thread in "abcd":
-            talk(chat(saver), thread)
-        listing = saver.list(None)
-        seen = [next(listing)]
-        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            other.execute("DELETE FROM checkpoints WHERE thread_id = 'a'")
-            other.execute("COMMIT")
-        saver.delete_thread("b")
-        seen += listing
-        left = {item.config["configurable"]["thread_id"] for item in seen[20:]}
-        assert left == {"c"}  # a page of d and c was read before the deletions
-
-
-SYNC = [
-    name[1:]
-    for name, value in vars(BaseCheckpointSaver).items()
-    if name.startswith("a") and callable(getattr(BaseCheckpointSaver, name[1:], None)) and value
-]
-
-
-@pytest.mark.parametrize("name", SYNC)
-def test_both_faces_have_every_method(name: str) -> None:
-    base: Callable[..., Any] = getattr(BaseCheckpointSaver, name)
-    for face in (name, f"a{name}"):
-        inherited = getattr(SqliteCheckpointer, face) is getattr(BaseCheckpointSaver, face)
-        assert not inherited or name == "get"  # which is made of get_tuple
-    assert base

@@ -10,7 +10,6 @@ import pytest
 
 from loopwright.state.branches import Place
 from loopwright.state.checkpointer import SqliteCheckpointer
-from loopwright.state.database import Database
 from loopwright.state.pending import PACKED, Task, Waiting
 from tests.support.savers import count, folding, ours, stock
 

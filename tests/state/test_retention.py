@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 from loopwright.state.checkpointer import SqliteCheckpointer
 from loopwright.state.database import Database
 from tests.support.graphs import on
-from tests.support.savers import KINDS, chat, count, deltas, fan, grow, history, ours, talk
+from tests.support.savers import KINDS, chat, count, history, ours, talk
 
 TABLES = (
     "checkpoints",
@@ -69,42 +69,6 @@ def _long(text: str) -> HumanMessage:
     return HumanMessage(text * 200)
 
 
-def test_what_deltas_are_rebuilt_from_is_kept_out_of_sight(tmp_path: Path) -> None:
-    """The channel that was written once has no stored value: its write is needed for ever."""
-    path = tmp_path / "threads.db"
-    with ours(path) as saver:
-        graph = deltas(saver)
-        grow(graph)
-        newest = history(graph)[0]
-        old = [item.config for item in saver.list(on("t"))][1:]
-        saver.prune(["t"])
-        assert history(graph) == [newest]
-        assert [saver.get_tuple(config) for config in old] == [None] * len(old)
-        assert 1 < count(path, "checkpoints") < 8
-        for _ in range(2):
-            grow(graph)
-            newest = history(graph)[0]
-            assert newest[0]["rare"] == ["once"]
-            saver.prune(["t"])
-            assert history(graph) == [newest]
-        assert count(path, "checkpoints") < 8
-
-
-def test_a_deleted_run_leaves_only_what_deltas_of_another_need(tmp_path: Path) -> None:
-    with ours(tmp_path / "threads.db") as saver:
-        graph = deltas(saver)
-        for run in ("1", "2"):
-            config = on("t", metadata={"run_id": run})
-            graph.invoke({"log": ["begin"]}, config, durability="sync")
-        whole = history(graph)
-        saver.delete_for_runs(["1", "unknown"])
-        left = [snapshot.metadata["run_id"] for snapshot in graph.get_state_history(on("t"))]
-        assert history(graph) == whole[: len(left)]
-        assert set(left) == {"2"}
-        saver.delete_for_runs(["2"])
-        assert history(graph) == []
-
-
 def test_a_rolled_back_run_leaves_the_thread_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "threads.db"
     with ours(path) as saver:
@@ -117,17 +81,6 @@ def test_a_rolled_back_run_leaves_the_thread_as_it_was(tmp_path: Path) -> None:
         saver.delete_for_runs(["2"])
         assert history(graph) == before
         assert count(path, "loopwright_rows") == rows
-
-
-def test_a_copy_onto_a_thread_that_exists_adds_to_it(tmp_path: Path) -> None:
-    with ours(tmp_path / "threads.db") as saver:
-        graph = fan(saver)
-        graph.invoke({"items": [1]}, on("t"), durability="sync")
-        graph.invoke({"items": [2, 3]}, on("copy"), durability="sync")
-        mine, theirs = history(graph), history(graph, "copy")
-        saver.copy_thread("t", "copy")
-        merged = history(graph, "copy")
-        assert all(item in merged for item in [*mine, *theirs])
 
 
 def test_a_process_does_not_build_on_rows_that_another_has_deleted(tmp_path: Path) -> None:

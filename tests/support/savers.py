@@ -74,7 +74,8 @@ def chat(saver: Saver) -> Any:
         messages = state["messages"]
         number = len(messages)
         if isinstance(messages[-1], HumanMessage) and number > 1:
-            return {"messages": [RemoveMessage(id=str(messages[0].id)), _call(number)]}
+            gone: Any = RemoveMessage(id=str(messages[0].id))
+            return {"messages": [gone, _call(number)]}
         asked = sum(isinstance(message, ToolMessage) for message in messages[-6:])
         return {"messages": [_call(number) if asked < 3 else AIMessage("done", id=f"a{number}")]}
 
@@ -115,7 +116,7 @@ def fan(saver: Saver) -> Any:
     def spread(state: Fan) -> list[Send]:
         return [Send("part", {"item": item}) for item in state["items"]]
 
-    def part(state: dict[str, Any]) -> dict[str, Any]:
+    def part(state: Any) -> dict[str, Any]:
         text = f"item {state['item']} " * 20
         return {"seen": [state["item"]], "bag": [text, text], "once": [text]}
 
