@@ -40,7 +40,7 @@ FAR = 80
 _BEFORE = r"(?<![\w|$@\\])(?<!\w[-./\\])"
 _AFTER = r"(?![\w|`\"'])(?![-./\\]\w)"
 _TITLE = (
-    r"(?!\s+(?:apps?|applications?|lists|items?|entries|manager|tracker|MVC"
+    r"(?!\s+(?:apps?|applications?|lists|items|entries|manager|tracker|MVC"
     r"|list\s+(?:apps?|applications?|manager|tracker|view|component|items?))\b)"
 )
 _WORD = rf"{_BEFORE}(?P<word>{UPPER}){_AFTER}{_TITLE}"

@@ -13,6 +13,7 @@ from loopwright.providers.offline.marks import (
 )
 
 MARKS = [
+    ("a.txt", "# TODO item 7 of the list", "TODO"),
     ("a.py", "x = 1  # TODO tidy", "TODO"),
     ("a.py", "# quick HACK around it", "HACK"),
     ("a.py", '"""TODO: explain"""', "TODO"),
