@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
@@ -350,3 +351,20 @@ def test_threads_and_history_need_no_log(checkpointer: SqliteCheckpointer) -> No
         "a": {"writes": []}
     }
     assert checkpointer.get_delta_channel_history(config=on("t"), channels=[]) == {}
+
+
+def test_a_value_that_is_said_to_be_new_is_stored(checkpointer: SqliteCheckpointer) -> None:
+    """Also under the version that the parent's has, as a saver's user may number them."""
+    parent = None
+    for id, value in ("1", "old"), ("2", "new"):
+        config = {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": parent}
+        checkpoint: Any = {
+            **empty_checkpoint(),
+            "id": id,
+            "channel_values": {"a": value, "b": value},
+            "channel_versions": {"a": 1, "b": 1},
+        }
+        checkpointer.put({"configurable": config}, checkpoint, {}, {"a": 1})
+        parent = id
+    found: Any = checkpointer.get_tuple(on("t"))
+    assert found.checkpoint["channel_values"] == {"a": "new", "b": "old"}

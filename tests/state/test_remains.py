@@ -1,6 +1,9 @@
 """What is left of deleted checkpoints: as much as DeltaChannels of others need, and no more."""
 
 from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import empty_checkpoint
 
 from loopwright.state.checkpointer import SqliteCheckpointer
 from loopwright.state.reading import PAST
@@ -65,6 +68,27 @@ def channels(saver: SqliteCheckpointer) -> set[str]:
     query = "SELECT DISTINCT channel FROM writes WHERE channel NOT LIKE 'branch:%'"
     with saver.cursor(transaction=False) as cursor:
         return {channel for (channel,) in cursor.execute(query) if not channel.startswith("__")}
+
+
+def test_a_stored_value_is_kept_even_if_nothing_was_written_since(tmp_path: Path) -> None:
+    with ours(tmp_path / "threads.db") as saver:
+        for id, values in ("1", {"log": ["seed"]}), ("2", {"other": 1}), ("3", {"other": 2}):
+            parent = str(int(id) - 1) if id != "1" else None
+            config = {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": parent}
+            checkpoint: Any = {
+                **empty_checkpoint(),
+                "id": id,
+                "channel_values": values,
+                "channel_versions": {"log": 1, "other": int(id)},
+            }
+            counted: Any = {"counters_since_delta_snapshot": {"log": (0, int(id))}}
+            new: Any = {channel: int(id) for channel in values}
+            saver.put({"configurable": config}, checkpoint, counted, new)
+        saver.prune(["t"])
+        found: Any = saver.get_delta_channel_history(config=on("t"), channels=["log"])
+        assert found == {"log": {"seed": ["seed"], "writes": []}}
+        assert [item.checkpoint["id"] for item in saver.list(on("t"))] == ["3"]
+        assert count(tmp_path / "threads.db", "checkpoints") == 2
 
 
 def test_a_stock_thread_can_be_pruned_too(tmp_path: Path) -> None:

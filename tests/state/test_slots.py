@@ -125,6 +125,9 @@ def test_an_edit_in_place_is_noticed_near_the_end(values: Values, at: int, notic
     items[at]["n"] = "edited"
     values.store(items, changed=False)
     assert (values.load() == items) is noticed
+    rows = values.rows()
+    values.store(items, changed=False)
+    assert values.rows() == rows
 
 
 def test_an_edit_in_place_of_what_a_cut_lays_bare_is_noticed(values: Values) -> None:
