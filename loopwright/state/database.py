@@ -8,6 +8,7 @@ import errno
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -163,12 +164,25 @@ def _open(path: str) -> sqlite3.Connection:
             _create_private(path)
         connection = sqlite3.connect(path, check_same_thread=False, timeout=BUSY_TIMEOUT)
         try:
-            connection.execute("PRAGMA journal_mode=WAL")
+            _write_ahead(connection)
             connection.execute("PRAGMA synchronous=NORMAL")
         except sqlite3.Error:
             connection.close()
             raise
         return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Turn the file's write-ahead log on. SQLite does not wait for others who do the same."""
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _create_private(path: str) -> None:
