@@ -195,6 +195,19 @@ def context(state: AgentState, run: Run) -> list[AnyMessage]:
     return [*shown(state["view"], state["messages"]), *run.appended]
 
 
+def opened(run: Run, size: int) -> RunRecord:
+    """The record of a run that begins behind a ledger of this size."""
+    return RunRecord(
+        id=run.id,
+        resumed_from=run.resumed_from,
+        status="running",
+        sequence=run.emitter.sequence,
+        turn=1,
+        first=size,
+        overflow=False,
+    )
+
+
 def changed(record: RunRecord, **changes: Any) -> RunRecord:
     """The record with some fields replaced."""
     return RunRecord(**{**record, **changes})  # type: ignore[typeddict-item]

@@ -16,7 +16,7 @@ from langgraph.types import Overwrite
 
 from loopwright.errors import StateError
 from loopwright.events import AnyEvent, to_json
-from loopwright.runs import Ids, Run, Update, changed
+from loopwright.runs import Ids, Run, Update, changed, opened
 from loopwright.settings import Settings
 from loopwright.state.schema import AgentState, Decision, RunRecord
 from loopwright.state.view import whole_ledger
@@ -109,7 +109,7 @@ def _committed(state: AgentState, run: Run, update: Update) -> dict[str, Any]:
     written["decision"] = {**written["decision"], "about": tail[-1].id if tail else None}
     record: RunRecord | None = written.get("run") or state.get("run")
     if written["decision"]["kind"] == "fault" and not _is_open(record, run):
-        record = _unopened(run, len(before))
+        record = opened(run, len(before))
         written.setdefault("settings", run.settings.to_json())
         written.setdefault("view", state.get("view") or whole_ledger())
     if record is not None and written["decision"]["kind"] != "refused":
@@ -124,16 +124,3 @@ def _is_open(record: RunRecord | None, run: Run) -> bool:
     if record is None or record["status"] == "ended":
         return False
     return record["id"] in (run.id, run.resumed_from)
-
-
-def _unopened(run: Run, size: int) -> RunRecord:
-    """The record of a run that failed before `load` could write one."""
-    return RunRecord(
-        id=run.id,
-        resumed_from=run.resumed_from,
-        status="running",
-        sequence=run.emitter.sequence,
-        turn=1,
-        first=size,
-        overflow=False,
-    )

@@ -12,7 +12,7 @@ from loopwright.errors import ConfigurationError, ContinuationError, InputError,
 from loopwright.events import AgentStart, Repair, TurnStart
 from loopwright.providers.contract import Provider
 from loopwright.queues import Taken, deliver, take
-from loopwright.runs import Ids, Run, Update
+from loopwright.runs import Ids, Run, Update, opened
 from loopwright.settings import Limits, Settings
 from loopwright.state.repair import repair
 from loopwright.state.schema import (
@@ -20,7 +20,6 @@ from loopwright.state.schema import (
     AgentState,
     Cursor,
     Decision,
-    RunRecord,
     View,
     held_results,
     no_cursor,
@@ -63,7 +62,7 @@ async def load(state: AgentState, run: Run) -> Update:
     found.result()
     return {
         "decision": opening.decision,
-        "run": _record(run, len(history)),
+        "run": opened(run, len(history)),
         "settings": run.settings.to_json(),
         "system_prompt": _system_prompt(state, run),
         "view": _loaded_view(state, history),
@@ -108,18 +107,6 @@ async def _opening(
             thread=run.thread,
         )
     return _Opening(decision, taken=taken)
-
-
-def _record(run: Run, size: int) -> RunRecord:
-    return RunRecord(
-        id=run.id,
-        resumed_from=run.resumed_from,
-        status="running",
-        sequence=run.emitter.sequence,
-        turn=1,
-        first=size,
-        overflow=False,
-    )
 
 
 async def _open(run: Run, history: list[AnyMessage], report: dict[str, int]) -> None:
