@@ -10,10 +10,13 @@ from typing import Any, Protocol
 
 from langchain_core.messages import AnyMessage
 
-from loopwright.events import AnyEvent
+from loopwright.events import AgentEnd, AnyEvent, MessageEnd, TurnEnd
 
 Listener = Callable[[AnyEvent], Awaitable[None] | None]
 Sink = Callable[[AnyEvent], None]
+
+COMPLETE = (MessageEnd, TurnEnd, AgentEnd)
+"""Events that say that something is done: who follows the stream may count on its being stored."""
 
 
 class Listeners:
@@ -59,6 +62,9 @@ class Emitter:
     Order: number, apply to the views, write to the stream, tell callback handlers, then await the
     listeners one by one.
     A listener that raises ends the run as a fault; the ones behind it do not hear the event.
+
+    The stream may lead to another process, so an event of `COMPLETE` and what follows it wait for
+    `release`: they leave when the step that they come from is committed. Listeners do not wait.
     """
 
     run_id: str
@@ -71,16 +77,31 @@ class Emitter:
     sequence: int = 0
     """The number of the next event."""
 
-    async def emit(self, event: AnyEvent) -> None:
-        """Deliver `event`. Numbering, showing and writing happen before the first await."""
+    held: list[AnyEvent] = field(default_factory=list)
+    """What was not written to the stream yet, because it is not stored yet."""
+
+    async def emit(self, event: AnyEvent, *, stored: bool = False) -> None:
+        """Deliver `event`. Numbering, showing and writing happen before the first await.
+
+        `stored` says that what it tells of survives a kill already.
+        """
         numbered: AnyEvent = replace(event, run_id=self.run_id, sequence=self.sequence)
         self.sequence += 1
         for view in self.views:
             view.apply(numbered)
-        self.write(numbered)
+        if self.held or (isinstance(event, COMPLETE) and not stored):
+            self.held.append(numbered)
+        else:
+            self.write(numbered)
         if self.dispatch is not None:
             await self.dispatch(numbered)
         for listener in self.listeners:
             outcome: Any = listener(numbered)
             if inspect.isawaitable(outcome):
                 await outcome
+
+    def release(self) -> None:
+        """Write what was held: everything that the run has told so far is committed."""
+        held, self.held = self.held, []
+        for event in held:
+            self.write(event)

@@ -149,22 +149,27 @@ class Run:
         """Number and deliver an event (see `emitter`)."""
         await self.emitter.emit(event)
 
-    async def append(self, message: AnyMessage, cursor: Cursor | None = None) -> AnyMessage:
+    async def append(
+        self, message: AnyMessage, cursor: Cursor | None = None, *, stored: bool = False
+    ) -> AnyMessage:
         """Add one complete message to the ledger with its pair of events.
 
-        `cursor` counts it as delivered if it was queued; both are stored together.
+        `cursor` counts it as delivered if it was queued; both are stored together. `stored` says
+        that a kill would not lose the message, although the step that adds it goes on.
         """
         message = self.identify(message)
         await self.emit(MessageStart(message=message))
-        return await self.complete(message, cursor)
+        return await self.complete(message, cursor, stored=stored)
 
-    async def complete(self, message: AnyMessage, cursor: Cursor | None = None) -> AnyMessage:
+    async def complete(
+        self, message: AnyMessage, cursor: Cursor | None = None, *, stored: bool = False
+    ) -> AnyMessage:
         """Add a message whose `message_start` was already emitted."""
         self.appended.append(message)
         self.cursor = cursor or self.cursor
         if self.ids is not None:
             self.ids.note(message)
-        await self.emit(MessageEnd(message=message))
+        await self.emitter.emit(MessageEnd(message=message), stored=stored)
         return message
 
     def identify(self, message: AnyMessage) -> AnyMessage:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from loopwright.emitter import Emitter, Listeners
-from loopwright.events import AnyEvent, TurnStart
+from loopwright.events import AnyEvent, MessageEnd, MessageStart, TurnStart
 
 TURN = TurnStart(turn=1)
 
@@ -120,3 +120,21 @@ async def test_a_listener_removed_before_its_turn_does_not_hear_the_event() -> N
     await source.emit(TURN)
     await source.emit(TURN)
     assert heard == ["kept", "kept"]
+
+
+@pytest.mark.anyio
+async def test_the_stream_gets_what_is_complete_and_all_behind_it_when_that_is_stored() -> None:
+    heard: list[int] = []
+    written: list[int] = []
+    listeners = Listeners()
+    listeners.add(lambda event: heard.append(event.sequence))
+    source = emitter(listeners, write=lambda event: written.append(event.sequence))
+    message = HumanMessage("hi", id="m")
+    await source.emit(MessageStart(message=message))
+    await source.emit(MessageEnd(message=message), stored=True)
+    await source.emit(MessageEnd(message=message))
+    await source.emit(TURN)
+    assert (heard, written) == ([0, 1, 2, 3], [0, 1])
+    source.release()
+    await source.emit(TURN)
+    assert written == [0, 1, 2, 3, 4]

@@ -103,9 +103,12 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
                     yield chunk
             if run.refusal is not None:
                 raise run.refusal
-            if not run.settled:
-                async for frame in self._interrupted(run, full, framing):
+            if run.settled:
+                for frame in framing.frames(framing.collect(run)):
                     yield frame
+                return
+            async for frame in self._interrupted(run, full, framing):
+                yield frame
         finally:
             # Not before its last node is over, even if the caller did not wait for that.
             if pump is None:
@@ -236,7 +239,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         record, messages = snapshot.values.get("run"), snapshot.values.get("messages", [])
         produced = messages[record["first"] :] if record else []
         told = framing.collect(run)
-        await run.emit(
+        await run.emitter.emit(
             AgentEnd(
                 thread=run.thread,
                 status="interrupted",
@@ -245,7 +248,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 usage=usage_of(produced),
                 turns=record["turn"] if record else 0,
                 interrupts=[{"id": i.id, "value": i.value} for i in snapshot.interrupts],
-            )
+            ),
+            stored=True,
         )
         for frame in framing.frames(told):
             yield frame

@@ -70,6 +70,7 @@ def _entered(state: AgentState, config: RunnableConfig, runtime: Runtime[Any]) -
     run.store = runtime.store
     run.emitter.write = runtime.stream_writer
     run.emitter.dispatch = _callback_dispatch(config)
+    run.emitter.release()  # this node runs, so the step before it was committed
     if run.ids is None and "settings" in state:
         run.ids = Ids.of(state["messages"])
         run.settings = Settings.from_json(state["settings"])

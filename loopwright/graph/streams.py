@@ -33,10 +33,12 @@ class Framing:
         )
 
     def collect(self, run: Run) -> list[AnyEvent]:
-        """A list that gets what the run emits from now on, until a node takes the stream over."""
+        """A list of what the stream still owes, that gets what the run emits from now on, until a
+        node takes the stream over. Everything told so far is committed."""
         told: list[AnyEvent] = []
         run.emitter.write = told.append
         run.emitter.dispatch = None
+        run.emitter.release()
         return told
 
     def frames(self, told: Sequence[AnyEvent]) -> Iterator[Any]:
