@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-c
 NEW_ENOUGH := import sys, ensurepip; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check check-versions bench conformance clean
+.PHONY: help setup demo test check check-versions bench chaos conformance clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
@@ -25,8 +25,11 @@ check: $(VENV)/.test ## lint, format and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: $(VENV)/.test ## measure the loop; ARGS='...' are passed on
+bench: $(VENV)/.bench ## measure our loop and others; ARGS='...' are passed on
 	@$(BIN)/python -m benchmarks.loop $(ARGS)
+
+chaos: $(VENV)/.test ## kill processes at their work, some hundred times; ARGS='...' are passed on
+	@$(BIN)/python -W error -m tests.chaos $(ARGS)
 
 conformance: $(VENV)/.test ## run the vector suites, the report cases and Pi's traces
 	$(BIN)/python -m tests.conformance.vectors
@@ -57,6 +60,11 @@ $(VENV)/.runtime: $(INPUTS) | $(BIN)/pip
 $(VENV)/.test: $(INPUTS) | $(BIN)/pip
 	@echo "Installing Loopwright and its test tools into $(VENV) ..."
 	@$(INSTALL) -e '.[test]'
+	@touch $(VENV)/.runtime $@
+
+$(VENV)/.bench: $(INPUTS) | $(BIN)/pip
+	@echo "Installing Loopwright and the agents it is measured against into $(VENV) ..."
+	@$(INSTALL) -e '.[bench]'
 	@touch $(VENV)/.runtime $@
 
 # Throw-away environments, made anew each time: the newest versions are today's.

@@ -1,93 +1,97 @@
-"""`python -m benchmarks.loop`: milliseconds per tool turn of our loop and of plain ones.
+"""`python -m benchmarks.loop`: what a tool turn costs in our loop, in others, and in plain ones.
 
-Every run is a fresh process, the contenders take turns, and medians and ratios are printed.
+Every run is a fresh process, the contenders take turns, and the medians are compared.
 """
 
 import argparse
-import asyncio
-import json
-import os
-import resource
-import statistics
-import subprocess
 import sys
-import tempfile
-import time
-from itertools import pairwise
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
+from benchmarks import claims, growth, page, plot
+from benchmarks.claims import Claim
 from benchmarks.contenders import CONTENDERS
-from benchmarks.work import TurnModel
+from benchmarks.measuring import Figures, figures_of
+from benchmarks.peers import missing
 
-EDGE = 20
-"""Turns at either end whose mean is shown as `first` and `last`."""
-
-Row = dict[str, float]
-
-
-def measure(name: str, turns: int) -> Row:
-    """Run one contender in this process."""
-    model = TurnModel(turns=turns)
-    with tempfile.TemporaryDirectory() as folder:
-        database = Path(folder) / "bench.db"
-        began, cpu = time.perf_counter(), time.process_time()
-        asyncio.run(CONTENDERS[name](model, database))
-        total, cpu = time.perf_counter() - began, time.process_time() - cpu
-        size = sum(file.stat().st_size for file in Path(folder).iterdir())
-    asked = model.asked
-    gaps = [later - earlier for earlier, later in pairwise(asked)]
-    return {
-        "mean": total / turns * 1000,
-        "first": statistics.mean(gaps[:EDGE]) * 1000,
-        "last": statistics.mean(gaps[-EDGE:]) * 1000,
-        "cpu": cpu / turns * 1000,
-        "bytes": float(size),
-        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
+PAGE = page.DOCS / "benchmarks.md"
+LONG = 5000
+"""Turns of our long thread."""
+FEW, MANY = 200, 1000
+"""Runs that begin with a rewrite of the tail."""
 
 
-def in_fresh_process(name: str, turns: int) -> Row:
-    """`measure` in a process of its own, without anyone's tracing."""
-    command = [sys.executable, "-m", "benchmarks.loop", "--measure", name, "--turns", str(turns)]
-    quiet = {**os.environ, "LANGSMITH_TRACING": "false", "LANGCHAIN_TRACING_V2": "false"}
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=quiet)
-    row: Row = json.loads(done.stdout)
-    return row
+def compare(names: Sequence[str], turns: int, repeats: int) -> dict[str, Figures]:
+    """The medians of the contenders, which take turns."""
+    runs: dict[str, list[Figures]] = {name: [] for name in names}
+    for number in range(repeats):
+        for name in names:
+            print(f"\r{turns} turns, {number + 1} of {repeats}: {name:20}", end="", file=sys.stderr)
+            runs[name].append(figures_of(name, turns))
+    print(file=sys.stderr)
+    return {name: Figures.median(found) for name, found in runs.items()}
 
 
-def compare(turns: int, repeats: int) -> None:
-    """Print a table of medians, each with its ratio to the floor."""
-    rows: dict[str, list[Row]] = {name: [] for name in CONTENDERS}
-    for _ in range(repeats):
-        for name in CONTENDERS:
-            rows[name].append(in_fresh_process(name, turns))
-    medians = {
-        name: {key: statistics.median(row[key] for row in found) for key in found[0]}
-        for name, found in rows.items()
-    }
-    print(f"\n{turns} tool turns, median of {repeats} (ms per turn; ratio to floor in brackets)")
-    print(f"{'':14}{'mean':>16}{'first':>8}{'last':>8}{'cpu':>8}{'database KB':>13}{'MB':>6}")
+def table(medians: dict[str, Figures], turns: int, repeats: int) -> str:
+    """The figures side by side, with the ratios of the mean times."""
+    head = ("mean", "first", "last", "CPU", "/agent", "/floor", "database", "memory", "load")
+    unit = ("ms", "ms", "ms", "ms", "", "_sqlite", "KB", "MB", "ms")
+    lines = [f"{turns:,} tool turns, median of {repeats} (times per turn; load: the whole thread)"]
+    lines += [f"{'':19}" + "".join(f"{word:>9}" for word in row) for row in (head, unit)]
     for name, row in medians.items():
-        ratio = row["mean"] / medians["floor"]["mean"]
-        mean = f"{row['mean']:.2f} ({ratio:.1f}x)"
-        print(
-            f"{name:14}{mean:>16}{row['first']:>8.2f}{row['last']:>8.2f}{row['cpu']:>8.2f}"
-            f"{row['bytes'] / 1024:>13.0f}{row['memory']:>6.0f}"
+        ratios = "".join(
+            f"{row.mean / medians[other].mean:9.2f}" if other in medians else f"{'-':>9}"
+            for other in ("create_agent", "floor_sqlite")
         )
+        times = "".join(f"{value:9.2f}" for value in (row.mean, row.first, row.last, row.cpu))
+        load = f"{row.load:9.1f}" if row.load else f"{'-':>9}"
+        size = f"{row.bytes / 1024:9.0f}" if row.bytes else f"{'-':>9}"
+        lines.append(f"{name:19}{times}{ratios}{size}{row.memory:9.0f}{load}")
+    return "\n".join(lines)
+
+
+def growing(short: float | None) -> Iterable[Claim]:
+    """What is promised of our storage as threads grow; `short` are the bytes at 1,000 turns."""
+    print("long threads", file=sys.stderr)
+    short = figures_of("ours", 1000).bytes if short is None else short
+    yield from claims.of_growth(short, growth.long_thread_of(LONG))
+    few, many = growth.rewritten_tails_of(FEW), growth.rewritten_tails_of(MANY)
+    yield claims.of_rewrites(few, many)
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line, read and checked."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.loop", description=__doc__)
+    parser.add_argument("--turns", type=int, nargs="+", default=[200, 1000])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=list(CONTENDERS), default=list(CONTENDERS))
+    parser.add_argument("--no-growth", action="store_true", help="leave the long threads out")
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    options = parser.parse_args(arguments)
+    if absent := missing(options.only):
+        parser.error(absent)
+    return options
 
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, nargs="+", default=[200, 1000])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--measure", choices=list(CONTENDERS), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.measure:
-        print(json.dumps(measure(arguments.measure, arguments.turns[0])))
-        return
-    for turns in arguments.turns:
-        compare(turns, arguments.repeats)
+    options = parsed()
+    medians: dict[int, dict[str, Figures]] = {}
+    texts: list[str] = []
+    for turns in options.turns:
+        medians[turns] = compare(options.only, turns, options.repeats)
+        texts.append(table(medians[turns], turns, options.repeats))
+        print(f"\n{texts[-1]}", flush=True)
+    found = [*claims.of_time(medians), *claims.of_storage(medians)]
+    if not options.no_growth:
+        ours = medians.get(1000, {}).get("ours")
+        found += growing(None if ours is None else ours.bytes)
+    texts.append("\n".join(map(str, found)))
+    print(f"\n{texts[-1]}")
+    if options.write:
+        most = max(options.turns)
+        page.put("\n\n".join(texts), PAGE, "table")
+        curves = {name: row.curve for name, row in medians[most].items()}
+        PAGE.with_suffix(".svg").write_text(plot.svg(curves, most), encoding="utf-8")
 
 
 if __name__ == "__main__":
