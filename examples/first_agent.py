@@ -20,11 +20,11 @@ async def main(folder: Path) -> None:
         async for event in agent.stream("What is in this folder and what is left to do in it?"):
             if event.type == "tool_execution_start":
                 print(f"-> {event.tool_name} {str(event.arguments)[:70]}")
-        print(agent.history()[-1].text)
+        print(agent.messages()[-1].text)
 
         result = await agent.prompt("How many files are there?")
         print(f"\n{result.final_text}")
-        print(f"\n{result.status}; the thread has {len(agent.history())} messages")
+        print(f"\n{result.status}; the thread has {len(agent.messages())} messages")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ docs/serving.md says what goes in and out. For the file tools alone `loopwright 
 from datetime import date
 from pathlib import Path
 
-from loopwright import Agent
+from loopwright import Agent, tool
 from loopwright.serve import create_app, run
 from loopwright.tools.files import FILE_TOOLS
 
 
+@tool(effects="none")
 def days_until(year: int, month: int, day: int) -> int:
     """How many days there are until a date."""
     return (date(year, month, day) - date.today()).days

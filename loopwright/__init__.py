@@ -22,13 +22,18 @@ if TYPE_CHECKING:
         NestedCallError,
         StateError,
         ThreadError,
+        ThreadExistsError,
+        ThreadFileError,
         UnknownModelError,
+        UnknownMomentError,
         UnknownThreadError,
     )
     from loopwright.hooks import Hooks
     from loopwright.outcome import RunResult
     from loopwright.settings import Environment, Limits, Settings
+    from loopwright.state.backup import backup
     from loopwright.state.checkpointer import SqliteCheckpointer
+    from loopwright.state.moments import Moment
     from loopwright.tools import Tool, ToolContext, ToolResult, tool
 
 _HOMES = {
@@ -47,13 +52,18 @@ _HOMES = {
         "NestedCallError",
         "StateError",
         "ThreadError",
+        "ThreadExistsError",
+        "ThreadFileError",
         "UnknownModelError",
+        "UnknownMomentError",
         "UnknownThreadError",
     ),
     "loopwright.hooks": ("Hooks",),
     "loopwright.outcome": ("RunResult",),
     "loopwright.settings": ("Environment", "Limits", "Settings"),
+    "loopwright.state.backup": ("backup",),
     "loopwright.state.checkpointer": ("SqliteCheckpointer",),
+    "loopwright.state.moments": ("Moment",),
     "loopwright.tools": ("Tool", "ToolContext", "ToolResult", "tool"),
 }
 
@@ -72,17 +82,22 @@ __all__ = [
     "MissingExtraError",
     "MissingKeyError",
     "ModelError",
+    "Moment",
     "NestedCallError",
     "RunResult",
     "Settings",
     "SqliteCheckpointer",
     "StateError",
     "ThreadError",
+    "ThreadExistsError",
+    "ThreadFileError",
     "Tool",
     "ToolContext",
     "ToolResult",
     "UnknownModelError",
+    "UnknownMomentError",
     "UnknownThreadError",
+    "backup",
     "tool",
 ]
 

@@ -6,29 +6,30 @@ Every rule of a run is in the graph; every way in, this one too, goes through `g
 import asyncio
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import Command
 
 from loopwright import background
-from loopwright.adjustable import Adjustable
 from loopwright.background import require_loop
 from loopwright.emitter import Listener, Listeners
-from loopwright.errors import BusyThreadError, UnknownThreadError
+from loopwright.errors import UnknownThreadError
 from loopwright.events import AnyEvent
 from loopwright.graph.assembly import build
 from loopwright.hooks import Hooks
 from loopwright.live import LiveState
-from loopwright.ongoing import Ongoing
+from loopwright.ongoing import Ongoing, OngoingRun
 from loopwright.outcome import RunResult
 from loopwright.providers.contract import Provider
 from loopwright.providers.models import Models
+from loopwright.queueing import PromptOptions, WhenBusy, begun, queue_behind
 from loopwright.queues import Queue, clear, enqueue, waiting
 from loopwright.runs import Dependencies, QueueModes, Run
 from loopwright.settings import Environment, Settings, workspace_folder
@@ -38,19 +39,19 @@ from loopwright.state.log import Log
 from loopwright.state.messages import Prompt, as_messages, new_id
 from loopwright.state.schema import no_cursor
 from loopwright.state.storage import borrowed_storage, sqlite_storage
-from loopwright.state.threads import ThreadInfo, summary
+from loopwright.stored import StoredThreads
 from loopwright.tools.registry import registry
 
 
-class Agent(Adjustable):
+class Agent(StoredThreads):
     """An agent over one database. Each thread in it is a conversation; one is this agent's own.
 
     `model` is a name (`provider/model`, `offline`), a langchain chat model or a Provider; None
     takes the environment's; `models` finds names that are not given here. `tools` are functions,
     langchain tools or `Tool`s. `system_prompt` None keeps the one that a thread was begun with.
     `database` None keeps everything in memory; a `checkpointer` of your own may be given instead,
-    with a `log` for its queues. `workspace` is the folder that file tools are confined to. Raises
-    ConfigurationError and DatabaseError.
+    with a `log` for its queues and its journal. `workspace` is the folder that file tools are
+    confined to. Raises ConfigurationError and DatabaseError.
 
     Async methods run on the caller's event loop, `run` on one background loop per process. Use it
     as a context manager, or call `close` or `aclose`, to close the database.
@@ -93,12 +94,12 @@ class Agent(Adjustable):
         self._storage = (
             sqlite_storage(database)
             if checkpointer is None
-            else borrowed_storage(checkpointer, log)
+            else borrowed_storage(checkpointer, log, store)
         )
         self._close = weakref.finalize(self, self._storage.close)
         self._live = LiveState()
         self._loaded = own and database is None
-        self._ongoing: dict[str, Ongoing] = {}
+        self._ongoing: dict[str, OngoingRun] = {}
         self.graph = build(
             replace(dependencies, log=self._storage.log),
             checkpointer=self._storage.checkpointer,
@@ -109,33 +110,44 @@ class Agent(Adjustable):
     # ---- runs
 
     def prompt(
-        self, prompt: Prompt, *, thread: str | None = None, images: Sequence[Any] = ()
+        self,
+        prompt: Prompt,
+        *,
+        thread: str | None = None,
+        images: Sequence[Any] = (),
+        when_busy: WhenBusy = "error",
     ) -> Ongoing:
         """Start a run with a prompt; await what is returned for its RunResult.
 
-        The thread is claimed before this returns: BusyThreadError if a run is going on. Must be
-        called inside an event loop; `run` is the blocking form. Cancelling the awaiting task
-        cancels the run.
+        The thread is claimed before this returns: BusyThreadError if a run is going on here; for
+        one in another process it is raised where the result is awaited. With `when_busy` follow_up
+        the prompt then becomes a follow-up of that run: stored when the result (`queued`) is there.
+        Must be called inside an event loop; `run` is the blocking form. Cancelling the awaiting
+        task cancels the run.
         """
-        return self._start({"messages": as_messages(prompt, images)}, thread)
+        messages, name = as_messages(prompt, images), thread or self.thread
+        return begun(
+            when_busy,
+            lambda: self._start({"messages": messages}, name),
+            lambda: queue_behind(self.graph, name, messages),
+        )
 
-    def stream(
-        self, prompt: Prompt, *, thread: str | None = None, images: Sequence[Any] = ()
-    ) -> AsyncIterator[AnyEvent]:
-        """Start a run and iterate its events; a slow or leaving consumer does not disturb it."""
-        return aiter(self.prompt(prompt, thread=thread, images=images))
+    def stream(self, prompt: Prompt, **options: Unpack[PromptOptions]) -> AsyncIterator[AnyEvent]:
+        """Start a run and iterate its events; a slow or leaving consumer does not disturb it.
 
-    def run(
-        self, prompt: Prompt, *, thread: str | None = None, images: Sequence[Any] = ()
-    ) -> RunResult:
+        `options` are those of `prompt`. A prompt that is queued has no events.
+        """
+        return aiter(self.prompt(prompt, **options))
+
+    def run(self, prompt: Prompt, **options: Unpack[PromptOptions]) -> RunResult:
         """Run a prompt and wait for the result; callable from any thread, also inside a loop.
 
-        Raises NestedCallError when called from Loopwright's own loop (an async tool or listener of
-        another `run`).
+        `options` are those of `prompt`. Raises NestedCallError when called from Loopwright's own
+        loop (an async tool or listener of another `run`).
         """
 
         async def work() -> RunResult:
-            return await self.prompt(prompt, thread=thread, images=images)
+            return await self.prompt(prompt, **options)
 
         return background.run(work)
 
@@ -152,7 +164,7 @@ class Agent(Adjustable):
         """
         return self._start(None if answers is None else Command(resume=answers), thread)
 
-    def _start(self, given: Any, thread: str | None) -> Ongoing:
+    def _start(self, given: Any, thread: str | None) -> OngoingRun:
         require_loop()
         name = thread or self.thread
         lease = self.graph.leases.claim(name)
@@ -164,12 +176,13 @@ class Agent(Adjustable):
             self._live.claim()
 
         def settle() -> None:
-            lease.release()
             self._ongoing.pop(name, None)
             if own:
                 self._live.settle()
+                # What was shown of a run that raised may not be stored.
+                self._loaded = self._loaded and ongoing.has_ended
 
-        ongoing = self._ongoing[name] = Ongoing(self.graph, run, given, settle)
+        ongoing = self._ongoing[name] = OngoingRun(self.graph, run, given, settle)
         return ongoing
 
     def _dependencies(self) -> Dependencies:
@@ -184,7 +197,9 @@ class Agent(Adjustable):
         if not self._loaded:
             self._loaded = True
             if not self._live.is_streaming:
-                self._live.begin(self._snapshot(self.thread).values.get("messages", []))
+                self._live.begin([])
+                with suppress(UnknownThreadError):
+                    self._live.begin(self.messages())
         return self._live
 
     @property
@@ -238,36 +253,6 @@ class Agent(Adjustable):
         name = thread or self.thread
         cursor = self._snapshot(name).values.get("cursor") or no_cursor()
         return waiting(self._storage.log, name, queue, cursor)
-
-    # ---- stored threads
-
-    def threads(self, *, limit: int | None = None) -> list[ThreadInfo]:
-        """The stored threads, the one written last first."""
-        return [summary(name, self._snapshot(name)) for name in self._storage.thread_ids()[:limit]]
-
-    def history(self, thread: str | None = None) -> list[AnyMessage]:
-        """The thread's whole transcript. Raises UnknownThreadError if nothing is stored."""
-        snapshot = self._snapshot(thread or self.thread)
-        if snapshot.created_at is None:
-            raise UnknownThreadError(thread or self.thread)
-        return list(snapshot.values.get("messages", []))
-
-    def reset(self) -> None:
-        """Begin anew on the own thread: no messages, nothing queued, no error; settings stay.
-
-        Stored when this returns. Raises BusyThreadError during a run.
-        """
-        if self._live.is_streaming:
-            raise BusyThreadError(self.thread)
-        clear(self._storage.log, self.thread, "steering")
-        clear(self._storage.log, self.thread, "follow_up")
-        if self._snapshot(self.thread).created_at is not None:
-            self.graph.rewrite(self.thread, [])
-        self._live.begin([])
-        self._live.error_message = None
-
-    def _snapshot(self, thread: str) -> StateSnapshot:
-        return self.graph.get_state({"configurable": {"thread_id": thread}})
 
     # ---- the end
 

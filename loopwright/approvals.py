@@ -3,8 +3,6 @@
 Who asks is the hook `before_tool_call`; when the batch goes on is decided by `tool_batch`.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +12,7 @@ from langgraph.types import Interrupt, interrupt
 
 from loopwright.calls import Asking, Batch, Outcome, Prepared, refused
 from loopwright.events import Approval
+from loopwright.state.journal import fingerprint
 from loopwright.tools.arguments import ArgumentRules, InvalidArguments, validate
 
 APPROVE, EDIT, REJECT = "approve", "edit", "reject"
@@ -29,12 +28,6 @@ class Answer:
     hash: str | None = None
 
 
-def fingerprint(arguments: Any) -> str:
-    """The hash that ties an answer to the arguments it was given for."""
-    text = json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 async def asked(batch: Batch, asking: Sequence[Asking]) -> dict[str, Prepared | Outcome]:
     """Interrupt the run with all asks, and give what the answers make of each call, by its id.
 
@@ -44,9 +37,11 @@ async def asked(batch: Batch, asking: Sequence[Asking]) -> dict[str, Prepared | 
     until the run is resumed.
     """
     asks = [_as_json(one) for one in asking]
+    batch.journal.use()
     try:
         answers = interrupt({"asks": asks})
     except GraphInterrupt:  # only then: a run that brings the answers waits for nothing
+        await batch.journal.waiting([one.call for one in asking])
         await batch.run.emit(Approval(asks=asks))
         raise
     given = answers if isinstance(answers, Mapping) else {}

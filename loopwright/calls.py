@@ -1,25 +1,30 @@
-"""The life of one tool call: prepared, executed, finalised; every failure of it is a result.
+"""The first half of a tool call's life: recalled or prepared; every failure of it is a result.
 
-In which order the calls of a batch go through this is decided by the `tool_batch` node.
+The second half, in which its body runs, is in `performing`. In which order the calls of a batch go
+through both is decided by the `tool_batch` node.
 """
 
-import asyncio
-from collections.abc import Callable
-from contextvars import copy_context
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp
 
-from loopwright.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
-from loopwright.hooks import AfterToolCall, Ask, BeforeToolCall, ToolCallContext, settled
+from loopwright.events import ToolExecutionEnd, ToolExecutionStart
+from loopwright.hooks import Ask, BeforeToolCall, ToolCallContext, settled
 from loopwright.runs import Run
+from loopwright.state.journal import Fate, Journal, Known
 from loopwright.state.messages import Call, new_id
+from loopwright.state.repair import INTERRUPTED
 from loopwright.tools.arguments import validate
-from loopwright.tools.contract import JsonObject, Tool, ToolContext, ToolResult
-from loopwright.tools.execution import error_text, run_call
+from loopwright.tools.contract import JsonObject, Tool, ToolResult
+from loopwright.tools.execution import error_text
+from loopwright.tools.result_json import from_json, to_json
+
+
+def _no_journal() -> Journal:
+    return Journal(None, "", "")
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,14 @@ class Batch:
     messages: list[AnyMessage]
     system_prompt: str
     run: Run
+    journal: Journal = field(default_factory=_no_journal)
+    """Where the batch notes what its calls do."""
+
+    known: Known = field(default_factory=Known)
+    """What was noted of them before, by a run that did not get to the end of the batch."""
+
+    outcomes: dict[str, "Outcome"] = field(default_factory=dict)
+    """What has its result, by call id."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +66,11 @@ class Asking:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A call with its result."""
+    """A call with its result, and the id that its message has in the ledger."""
 
     call: Call
     result: ToolResult
+    id: str = field(default_factory=new_id)
 
     def message(self) -> ToolMessage:
         """The result as it joins the ledger; `terminate` is not stored."""
@@ -67,8 +81,17 @@ class Outcome:
             status="error" if self.result.is_error else "success",
             artifact=self.result.details,
             additional_kwargs=_extras(self.result),
-            id=new_id(),
+            id=self.id,
         )
+
+    def noted(self) -> JsonObject:
+        """All of it but the call, as the journal keeps it."""
+        return {"id": self.id, **to_json(self.result)}
+
+    @classmethod
+    def of(cls, call: Call, fate: Fate) -> "Outcome":
+        """The outcome of a call that the journal knows to be finished."""
+        return cls(call, from_json(fate.result), fate.result["id"])
 
 
 def _extras(result: ToolResult) -> dict[str, Any]:
@@ -89,7 +112,8 @@ async def start(batch: Batch, call: Call) -> None:
 
 
 async def end(batch: Batch, outcome: Outcome) -> Outcome:
-    """Tell that a call has its result."""
+    """Tell that a call has its result, which is kept even if a listener fails."""
+    batch.outcomes[outcome.call.id] = outcome
     result = outcome.result
     await batch.run.emit(
         ToolExecutionEnd(
@@ -104,7 +128,32 @@ async def end(batch: Batch, outcome: Outcome) -> Outcome:
     return outcome
 
 
+def recalled(batch: Batch, call: Call) -> Outcome | None:
+    """What an earlier attempt at the batch makes of a call; None if it has yet to run.
+
+    What has finished keeps its result. What has only started may have taken effect: it is not run
+    again, unless its tool says that this does no harm.
+    """
+    fate = batch.known.fate(call)
+    if fate.kind == "finished":
+        return Outcome.of(call, fate)
+    tool = batch.run.offered_tools().get(call.name)
+    harmless = tool is not None and tool.effects != "unsafe"
+    return None if fate.kind != "started" or harmless else refused(call, INTERRUPTED)
+
+
 async def prepare(batch: Batch, call: Call) -> Prepared | Asking | Outcome:
+    """Recall the call, or else prepare it; a call that is recalled reaches no hook."""
+    known = recalled(batch, call)
+    if known is not None:
+        return known
+    ready = await _prepared(batch, call)
+    if isinstance(ready, Outcome):
+        batch.journal.refused(call, ready.noted())
+    return ready
+
+
+async def _prepared(batch: Batch, call: Call) -> Prepared | Asking | Outcome:
     """Find the tool, prepare and check the arguments, ask the hook, look at the signal.
 
     In this order (BEHAVIOUR 5): an unknown tool and bad arguments reach no hook, and an abort seen
@@ -152,13 +201,14 @@ async def _before(batch: Batch, call: Call, arguments: JsonObject) -> BeforeTool
     hook = batch.run.dependencies.hooks.before_tool_call
     if hook is None:
         return None
-    answer: BeforeToolCall | Ask | None = await settled(hook(_hook_context(batch, call, arguments)))
+    answer: BeforeToolCall | Ask | None = await settled(hook(hook_context(batch, call, arguments)))
     return answer
 
 
-def _hook_context(
+def hook_context(
     batch: Batch, call: Call, arguments: JsonObject, result: ToolResult | None = None
 ) -> ToolCallContext:
+    """What the hooks around a call are shown; `result` only behind it."""
     return ToolCallContext(
         message=batch.message,
         call=call,
@@ -168,111 +218,3 @@ def _hook_context(
         signal=batch.run.signal,
         result=result,
     )
-
-
-async def perform(batch: Batch, prepared: Prepared) -> Outcome:
-    """Run the tool, let the hook finalise the result, and tell the end.
-
-    A call whose run was aborted before its body could start does not run and reaches no hook.
-    """
-    if batch.run.signal.aborted:
-        return await end(batch, refused(prepared.call, batch.run.dependencies.wording.aborted))
-    progress = _Progress(batch.run, prepared.call)
-    try:
-        result = await run_call(
-            prepared.tool,
-            prepared.arguments,
-            _tool_context(batch, prepared.call, progress.report),
-            timeout=batch.run.settings.tool_timeout,
-        )
-    finally:
-        await progress.close()
-    return await end(batch, Outcome(prepared.call, await _finalised(batch, prepared, result)))
-
-
-async def _finalised(batch: Batch, prepared: Prepared, result: ToolResult) -> ToolResult:
-    hook = batch.run.dependencies.hooks.after_tool_call
-    if hook is None:
-        return result
-    try:
-        context = _hook_context(batch, prepared.call, prepared.arguments, result)
-        answer: AfterToolCall | None = await settled(hook(context))
-    except GraphBubbleUp:
-        raise
-    except Exception as error:  # a tool call's own code: its failure is the call's result
-        return ToolResult(content=error_text(error), is_error=True)
-    if answer is None:
-        return result
-    given = {
-        name: getattr(answer, name)
-        for name in ("content", "details", "usage", "is_error", "terminate")
-        if getattr(answer, name) is not None
-    }
-    return replace(result, **given)
-
-
-def _tool_context(batch: Batch, call: Call, update: Callable[[Any], None]) -> ToolContext:
-    run = batch.run
-    return ToolContext(
-        thread=run.thread,
-        run_id=run.id,
-        call_id=call.id,
-        signal=run.signal,
-        workspace=run.dependencies.workspace,
-        update=update,
-        state={"messages": list(batch.messages)},
-        store=run.store,
-    )
-
-
-@dataclass
-class _Progress:
-    """The progress reports of one running call: told in order, ignored once it has its result.
-
-    The body does not wait for listeners, but its result does (BEHAVIOUR 5). A report from a thread
-    hops to the loop first.
-    """
-
-    run: Run
-    call: Call
-    closed: bool = False
-    tasks: list["asyncio.Task[None]"] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.context = copy_context()
-
-    def report(self, partial: ToolResult | str) -> None:
-        """Callable from any thread; never raises."""
-        if self.closed or self.loop.is_closed():
-            return
-        result = partial if isinstance(partial, ToolResult) else ToolResult(content=str(partial))
-        try:
-            here = asyncio.get_running_loop() is self.loop
-        except RuntimeError:
-            here = False
-        if here:
-            self._tell(result)
-        else:
-            self.loop.call_soon_threadsafe(self._tell, result)
-
-    def _tell(self, partial: ToolResult) -> None:
-        if self.closed:
-            return
-        event = ToolExecutionUpdate(
-            tool_call_id=self.call.id,
-            tool_name=self.call.name,
-            arguments=self.call.arguments,
-            partial={"content": partial.content, "details": partial.details},
-        )
-        self.tasks.append(self.loop.create_task(self.run.emit(event), context=self.context.copy()))
-
-    async def close(self) -> None:
-        """Wait until all reports were heard; raises what a listener raised."""
-        await asyncio.sleep(0)
-        self.closed = True
-        if self.tasks:
-            await asyncio.wait(self.tasks)
-        for error in [task.exception() for task in self.tasks]:
-            if error is not None:
-                raise error

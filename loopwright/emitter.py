@@ -5,7 +5,7 @@ Which events there are and when they happen is not decided here.
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from langchain_core.messages import AnyMessage
@@ -85,7 +85,7 @@ class Emitter:
 
         `stored` says that what it tells of survives a kill already.
         """
-        numbered: AnyEvent = replace(event, run_id=self.run_id, sequence=self.sequence)
+        numbered: AnyEvent = event.numbered(self.run_id, self.sequence)
         self.sequence += 1
         for view in self.views:
             view.apply(numbered)

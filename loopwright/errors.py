@@ -10,8 +10,12 @@ What a *model* can put right (a bad argument, a failing tool) is a tool result, 
     ├── InputError                the input of a run cannot be admitted; the thread is unchanged
     ├── ThreadError               a thread cannot do what was asked: names the thread
     │   ├── UnknownThreadError    nothing is stored under this id
-    │   ├── BusyThreadError       a run of this thread is still going on
+    │   ├── ThreadExistsError     something is stored under this id already
+    │   ├── UnknownMomentError    the thread's past has no such moment
+    │   ├── BusyThreadError       a run of this thread is still going on: names who runs it
+    │   ├── LeaseLostError        another process has taken the thread from this run
     │   └── ContinuationError     there is nothing to continue or resume
+    ├── ThreadFileError           a file cannot take or give a thread: names file and line
     ├── DatabaseError             the database file cannot be used: names the file
     ├── ModelError                a request to a model failed: names its kind
     │   └── ContextOverflowError  the request did not fit the model's context window
@@ -22,6 +26,8 @@ The ones that a caller of a server can act on are also ValueErrors and RuntimeEr
 shows a client the text of Python's own errors only.
 """
 
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 ModelErrorKind = Literal[
@@ -85,6 +91,28 @@ class InputError(LoopwrightError, ValueError):
     """The input of a run cannot be admitted. Nothing was stored."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """The process that runs a thread. Times are seconds since the epoch."""
+
+    host: str
+    process: int
+    since: float
+
+    expires: float | None = None
+    """When others may take the thread unless the process renews its lease; None: never, because
+    it is this very process."""
+
+    def __str__(self) -> str:
+        """`process 7 on box has run it since 2026-01-31 12:00:00 UTC`, and until when."""
+        who = f"process {self.process} on {self.host} has run it since {_moment(self.since)}"
+        return who if self.expires is None else f"{who}, with a lease until {_moment(self.expires)}"
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 class ThreadError(LoopwrightError, RuntimeError):
     """A thread cannot do what was asked; `thread` is its id."""
 
@@ -102,19 +130,68 @@ class UnknownThreadError(ThreadError):
         )
 
 
-class BusyThreadError(ThreadError):
-    """A run of this thread is still going on, here or in another process."""
+class ThreadExistsError(ThreadError):
+    """Something is stored under this thread id already; nothing was changed."""
 
     def __init__(self, thread: str) -> None:
         super().__init__(
-            f"thread {thread!r} is busy: wait for its run to end, or queue the message "
-            "with steer() or follow_up()",
+            f"thread {thread!r} exists already: choose another name, or delete it first",
             thread=thread,
         )
 
 
+class UnknownMomentError(ThreadError):
+    """The thread's past has no such moment, or more than one; `at` is what was asked for."""
+
+    def __init__(self, thread: str, at: object, *, several: bool = False) -> None:
+        what = "more than one moment that begins with" if several else "no moment"
+        super().__init__(
+            f"thread {thread!r} has {what} {at!r}: `loopwright history {thread}` lists them; "
+            "give a moment of agent.history(), its id, or a number of messages",
+            thread=thread,
+        )
+        self.at = at
+
+
+class BusyThreadError(ThreadError):
+    """A run of this thread is still going on, here or in another process; `holder` is whose."""
+
+    def __init__(self, thread: str, holder: Holder | None = None) -> None:
+        who = "" if holder is None else f"{holder}; "
+        super().__init__(
+            f"thread {thread!r} is busy: {who}wait for its run to end, or queue the message "
+            "with steer() or follow_up()",
+            thread=thread,
+        )
+        self.holder = holder
+
+
+class LeaseLostError(ThreadError):
+    """This run was silent for so long that another process has taken its thread; what it did since
+    then is not stored. `run_id` is this run's."""
+
+    def __init__(self, thread: str, run_id: str) -> None:
+        super().__init__(
+            f"run {run_id} of thread {thread!r} was suspended or cut off for longer than its lease "
+            "holds, and the thread was taken over: nothing more of this run is stored; "
+            "look at the thread's history before you prompt again",
+            thread=thread,
+        )
+        self.run_id = run_id
+
+
 class ContinuationError(ThreadError):
     """There is nothing to continue or resume on this thread."""
+
+
+class ThreadFileError(LoopwrightError, ValueError):
+    """A file with a thread cannot be written or imported, and nothing was; `line` counts from 1."""
+
+    def __init__(self, path: str, reason: str, *, line: int = 0) -> None:
+        where = f"line {line} of {path!r}" if line else repr(path)
+        super().__init__(f"cannot use {where}: {reason}")
+        self.path = path
+        self.line = line
 
 
 class DatabaseError(LoopwrightError):

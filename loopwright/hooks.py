@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from loopwright.signals import AbortSignal
 from loopwright.state.messages import Call
@@ -115,10 +115,13 @@ class KeptContext:
 
 
 MODEL_ROLES = frozenset(("human", "ai", "tool"))
+MODEL_TYPES = frozenset((HumanMessage, AIMessage, ToolMessage))
 
 
 def keep_model_roles(messages: Messages) -> Messages:
     """The default `convert_to_llm`: user, assistant and tool messages, no custom roles."""
+    if MODEL_TYPES.issuperset(map(type, messages)):  # the usual case, without a step per message
+        return messages
     return [message for message in messages if message.type in MODEL_ROLES]
 
 

@@ -12,7 +12,7 @@ from loopwright.errors import InputError
 from loopwright.events import AnyEvent, MessageEnd
 from loopwright.graph.assembly import build
 from loopwright.hooks import Hooks
-from loopwright.ongoing import Ongoing
+from loopwright.ongoing import Ongoing, OngoingRun
 from loopwright.providers.contract import Provider
 from loopwright.runs import Dependencies, Run
 from loopwright.settings import Settings
@@ -107,4 +107,4 @@ def _started(given: Any, owned: _Owned, parts: dict[str, Any]) -> LoopStream:
     lease = graph.leases.claim(new_id(), signal=signal)
     run = Run.start(lease=lease, dependencies=graph.dependencies, views=[owned])
     run.transcript = identified(owned.messages, set())
-    return LoopStream(Ongoing(graph, run, given, lease.release))
+    return LoopStream(OngoingRun(graph, run, given))

@@ -5,15 +5,16 @@ slow or cancel the run by reading slowly or leaving (design.md §7).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from concurrent.futures import Future
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.runnables.config import var_child_runnable_config
 
 from loopwright.background import running_loop
+from loopwright.emitter import Sink
 from loopwright.errors import NestedCallError, StateError
-from loopwright.events import AgentEnd, AnyEvent, Event
+from loopwright.events import AgentEnd, AnyEvent
 from loopwright.graph.entrance import AgentGraph
 from loopwright.graph.guard import RUN_KEY
 from loopwright.outcome import RunResult, result_of
@@ -21,22 +22,20 @@ from loopwright.runs import Run
 
 
 class Ongoing:
-    """A run that is going on. Await it for the RunResult; iterate it for the events.
+    """Something that was asked for and goes on. Await it for the RunResult; iterate it for the
+    events.
 
-    Both raise what kept the run from beginning: ConfigurationError, ContinuationError, InputError.
-    Every iteration sees all events from the first. Cancelling whoever awaits it cancels the run.
+    Both raise what kept the run from beginning (ConfigurationError, ContinuationError, InputError,
+    BusyThreadError for a run in another process), and LeaseLostError. Every iteration sees all
+    events from the first. Cancelling whoever awaits it cancels the run.
     """
 
-    def __init__(
-        self, graph: AgentGraph, run: Run, given: Any, settle: Callable[[], None] = lambda: None
-    ) -> None:
-        """Must be called in an event loop. `settle` is called once when the run is over."""
-        self.run = run
-        self._settle = settle
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, RunResult]]) -> None:
+        """Must be called in an event loop."""
         self._events: list[AnyEvent] = []
         self._more = asyncio.Event()
         self._settled: Future[None] = Future()
-        self._task = asyncio.get_running_loop().create_task(self._drain(graph, given))
+        self._task = asyncio.get_running_loop().create_task(work())
         self._task.add_done_callback(self._ended)
 
     def __await__(self) -> Generator[Any, None, RunResult]:
@@ -54,6 +53,11 @@ class Ongoing:
             await self._more.wait()
         self._task.result()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has told its end; False while it goes on, and if it raised instead."""
+        return bool(self._events) and isinstance(self._events[-1], AgentEnd)
+
     def refuse_blocking(self) -> None:
         """Raise NestedCallError in the event loop that the run goes on in."""
         if running_loop() is self._task.get_loop():
@@ -66,30 +70,12 @@ class Ongoing:
         """Return when the run is over, in any event loop; never raises what became of it."""
         await asyncio.shield(asyncio.wrap_future(self._settled))
 
-    async def _drain(self, graph: AgentGraph, given: Any) -> RunResult:
-        # A run inside another graph's tool is a run of its own, not a subgraph of that graph.
-        var_child_runnable_config.set(None)
-        config: Any = {"configurable": {"thread_id": self.run.thread, RUN_KEY: self.run}}
-        end: AgentEnd | None = None
-        try:
-            async for event in graph.astream(given, config, stream_mode="custom"):
-                if not isinstance(event, Event):
-                    continue  # a langchain tool wrote something of its own on the stream
-                self._events.append(cast(AnyEvent, event))
-                self._more.set()
-                if isinstance(event, AgentEnd):
-                    end = event
-        finally:
-            self._over()
-        if end is None:
-            raise StateError(
-                f"run {self.run.id} of thread {self.run.thread!r} ended without a word"
-            )
-        return result_of(end)
+    def _take(self, event: AnyEvent) -> None:
+        self._events.append(event)
+        self._more.set()
 
     def _over(self) -> None:
-        settle, self._settle = self._settle, lambda: None
-        settle()
+        """What is done once when it is over, before anybody hears of that."""
 
     def _ended(self, task: "asyncio.Task[RunResult]") -> None:
         self._over()  # a task that was cancelled before its first step never came to its `finally`
@@ -97,3 +83,49 @@ class Ongoing:
         self._settled.set_result(None)
         if not task.cancelled():
             task.exception()  # reported to whoever awaits or iterates, not to asyncio's log
+
+
+class OngoingRun(Ongoing):
+    """A run that has claimed its thread in this process."""
+
+    def __init__(
+        self, graph: AgentGraph, run: Run, given: Any, settle: Callable[[], None] = lambda: None
+    ) -> None:
+        """Must be called in an event loop. `settle` is called once when the run is over."""
+        self.run = run
+        self.follower: Sink = lambda event: None
+        """Hears every event, too."""
+
+        self._settle = settle
+        super().__init__(lambda: self._drain(graph, given))
+
+    async def settled(self) -> None:
+        await super().settled()
+        await self.run.lease.released()
+
+    async def _drain(self, graph: AgentGraph, given: Any) -> RunResult:
+        # A run inside another graph's tool is a run of its own, not a subgraph of that graph.
+        var_child_runnable_config.set(None)
+        config: Any = {"configurable": {"thread_id": self.run.thread, RUN_KEY: self.run}}
+        self.run.sink = self._take
+        try:
+            async for _ in graph.astream(given, config, stream_mode=[]):
+                pass  # the run tells its events; LangGraph's own streams are not asked for
+        finally:
+            self._over()
+        end = self._events[-1] if self._events else None
+        if not isinstance(end, AgentEnd):
+            raise StateError(
+                f"run {self.run.id} of thread {self.run.thread!r} ended without a word"
+            )
+        return result_of(end)
+
+    def _take(self, event: AnyEvent) -> None:
+        super()._take(event)
+        self.follower(event)
+
+    def _over(self) -> None:
+        settle, self._settle = self._settle, lambda: None
+        settle()
+        if not self.run.entered:
+            self.run.lease.release()

@@ -6,11 +6,13 @@ Who decides status and reason: the nodes `finish` and `fail`, and the entrance f
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage
 
 from loopwright.events import AgentEnd, RunStatus
+
+ResultStatus = RunStatus | Literal["queued"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +23,12 @@ class RunResult:
     that ended the run. `messages` are the ones this run produced, `final_text` is the text of its
     last answer (empty if there is none). `usage` has token totals of this run, `error` is
     `{"kind", "message"}` of a failed run, `interrupts` what an interrupted run waits for.
+
+    With status `queued` there was no run: the prompt is stored in the queue that `reason` names,
+    for the run `run_id` that goes on.
     """
 
-    status: RunStatus
+    status: ResultStatus
     reason: str
     messages: list[AnyMessage]
     final_text: str
@@ -53,6 +58,20 @@ def result_of(end: AgentEnd) -> RunResult:
         run_id=end.run_id,
         interrupts=list(end.interrupts),
         error=end.error,
+    )
+
+
+def queued_result(thread: str, run_id: str) -> RunResult:
+    """The result of a prompt that was queued as a follow-up of a run."""
+    return RunResult(
+        status="queued",
+        reason="follow_up",
+        messages=[],
+        final_text="",
+        usage=usage_of([]),
+        turns=0,
+        thread=thread,
+        run_id=run_id,
     )
 
 

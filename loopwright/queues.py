@@ -11,6 +11,7 @@ from langchain_core.messages import AnyMessage, ToolMessage, message_to_dict, me
 
 from loopwright.errors import InputError
 from loopwright.events import QueueUpdate
+from loopwright.failpoints import reach
 from loopwright.runs import Run
 from loopwright.state.log import Entry, Log
 from loopwright.state.messages import Prompt, as_messages, calls
@@ -29,7 +30,7 @@ def enqueue(log: Log, thread: str, queue: Queue, prompt: Prompt) -> list[int]:
     messages = as_messages(prompt)
     if any(calls(message) or isinstance(message, ToolMessage) for message in messages):
         raise InputError("a queue takes no tool calls and no results: send them as a prompt")
-    return [log.append(thread, queue, message_to_dict(message)) for message in messages]
+    return log.append_all(thread, queue, [message_to_dict(message) for message in messages])
 
 
 def clear(log: Log, thread: str, queue: Queue) -> None:
@@ -40,6 +41,16 @@ def clear(log: Log, thread: str, queue: Queue) -> None:
 def waiting(log: Log, thread: str, queue: Queue, cursor: Cursor) -> list[AnyMessage]:
     """The messages of a queue that were not delivered yet."""
     return _messages(_left(log.read(thread, [queue, CLEARED], cursor[queue]), queue))
+
+
+def head(log: Log, thread: str) -> Cursor:
+    """The cursor behind all that was queued so far: only what comes after it will be delivered."""
+
+    def last(queue: Queue) -> int:
+        entries = log.read(thread, [queue, CLEARED])
+        return entries[-1].sequence if entries else 0
+
+    return Cursor(steering=last("steering"), follow_up=last("follow_up"))
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,7 @@ async def deliver(run: Run, taken: Taken | None) -> None:
     await run.emit(QueueUpdate(queue=taken.queue, delivered=count, waiting=taken.waiting))
     for message, cursor in zip(taken.messages, taken.cursors, strict=True):
         await run.append(message, cursor)
+    reach("drain")
 
 
 def _left(entries: Sequence[Entry], queue: Queue) -> list[Entry]:

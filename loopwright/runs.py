@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.store.base import BaseStore
 
-from loopwright.emitter import Emitter, Listeners, View
+from loopwright.emitter import Emitter, Listeners, Sink, View
 from loopwright.errors import LoopwrightError
 from loopwright.events import AnyEvent, MessageEnd, MessageStart
 from loopwright.hooks import Hooks
@@ -108,6 +108,12 @@ class Run:
     asked_about: frozenset[str] = frozenset()
     """The calls about which the run that this one carries on has asked a person."""
 
+    sink: Sink | None = None
+    """Who gets the events instead of LangGraph's `custom` stream, which costs a task per step."""
+
+    kept: bool = True
+    """False if no checkpointer keeps the run: nothing of it can be carried on later."""
+
     store: BaseStore | None = None
     refusal: LoopwrightError | None = None
     """Set by `load` when the run cannot start; the entrance raises it."""
@@ -120,6 +126,9 @@ class Run:
 
     cursor: Cursor | None = None
     """Where the queues stand if the current step has added messages from them."""
+
+    answer: str | None = None
+    """The id of the last assistant message that this run itself has added."""
 
     transcript: list[AnyMessage] | None = None
     """What the thread's ledger is rewritten to when the run begins; None keeps it."""
@@ -145,9 +154,9 @@ class Run:
         """The id of the thread that this run works on."""
         return self.lease.thread
 
-    async def emit(self, event: AnyEvent) -> None:
+    async def emit(self, event: AnyEvent, *, stored: bool = False) -> None:
         """Number and deliver an event (see `emitter`)."""
-        await self.emitter.emit(event)
+        await self.emitter.emit(event, stored=stored)
 
     async def append(
         self, message: AnyMessage, cursor: Cursor | None = None, *, stored: bool = False
@@ -167,6 +176,8 @@ class Run:
         """Add a message whose `message_start` was already emitted."""
         self.appended.append(message)
         self.cursor = cursor or self.cursor
+        if isinstance(message, AIMessage):
+            self.answer = message.id
         if self.ids is not None:
             self.ids.note(message)
         await self.emitter.emit(MessageEnd(message=message), stored=stored)

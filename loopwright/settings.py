@@ -59,6 +59,10 @@ class Settings:
     repair_policy: Literal["always", "died", "off"] = "died"
     """When `load` repairs a transcript: always, after a run that did not end, or never."""
 
+    journal_sync: Literal["normal", "full"] = "normal"
+    """Whether what is noted around a tool's effect waits for the disk, so that it survives a power
+    loss too: costs some milliseconds per note, and needs a log that can do it (SQLite's)."""
+
     context_window: int | None = None
     """Tokens that fit the model; None asks the provider; unknown means never measured."""
 
@@ -68,6 +72,10 @@ class Settings:
     compaction_tail: int = 6
     """Messages that a compaction keeps verbatim at least, rounded up to a legal cut."""
 
+    keep_checkpoints: int | None = None
+    """Newest checkpoints of its thread that a run leaves when it ends, at least 1; None leaves all.
+    Messages are never deleted, but only these moments can be gone back to."""
+
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -76,6 +84,8 @@ class Settings:
         _require_whole("compaction_tail", self.compaction_tail, at_least=1)
         if self.context_window is not None:
             _require_whole("context_window", self.context_window, at_least=1)
+        if self.keep_checkpoints is not None:
+            _require_whole("keep_checkpoints", self.keep_checkpoints, at_least=1)
         if not 0 < self.compaction_threshold <= 1:
             raise ConfigurationError(
                 f"compaction_threshold is {self.compaction_threshold!r}: "

@@ -15,16 +15,18 @@ LAYERS = (
     ("base",),
     ("state",),
     ("providers", "memory", "tools"),
-    ("hooks", "runs", "queues", "turns", "calls", "approvals", "live"),
+    ("hooks", "runs", "queues", "turns", "live"),
+    ("calls", "approvals", "progress", "performing", "recovery"),
     ("nodes",),
     ("graph",),
-    ("ongoing", "adjustable", "agent", "loops"),
+    ("transfer", "adjustable", "stored", "ongoing", "queueing", "agent", "loops"),
     ("presets", "telemetry", "serve", "cli", "testing", "__main__", "__init__"),
 )
 """Lowest first: a module imports its own layer and those below. A module not named here is base."""
 
 BROAD_CATCHES = {
     "loopwright/calls.py": "what a call's preparation or a hook raises becomes its result",
+    "loopwright/performing.py": "what the hook behind a call raises becomes its result",
     "loopwright/tools/execution.py": "what a tool's body raises becomes the call's result",
     "loopwright/graph/guard.py": "what a node raises becomes the decision `fault`",
     "loopwright/cli/__init__.py": "the command line's outermost layer: a failure becomes one line",

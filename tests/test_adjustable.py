@@ -55,7 +55,7 @@ async def test_a_run_keeps_its_settings_and_the_next_takes_the_new_ones(
     agent.hooks = Hooks(should_stop_after_turn=lambda turn: True)
     gate.open()
     assert (await run).status == "completed"
-    assert outline(agent.history())[2:4] == ["c1: seen", "c2: heard"]
+    assert outline(agent.messages())[2:4] == ["c1: seen", "c2: heard"]
     assert [r.messages[0].content for r in first.requests] == ["Be kind."] * 2
     assert first.requests[1].tool_names == ["listen", "look"]
     assert (await agent.prompt("again")).status == "stopped"
@@ -117,9 +117,9 @@ async def test_the_mode_of_a_queue_counts_from_the_next_poll_on(agent: Agent, ga
     agent.steer(["one", "two", "three"])
     gate.open()
     await agent.prompt("hi")
-    told: list[Any] = [line for line in outline(agent.history()) if line.startswith("user")]
+    told: list[Any] = [line for line in outline(agent.messages()) if line.startswith("user")]
     assert told == ["user: hi", "user: one", "user: two", "user: three"]
-    assert outline(agent.history())[5:7] == ["user: two", "user: three"]
+    assert outline(agent.messages())[5:7] == ["user: two", "user: three"]
     agent.follow_up_mode = "all"
     assert agent.follow_up_mode == "all"
 
@@ -131,7 +131,7 @@ async def test_modes_are_what_the_settings_said_when_the_agent_was_made() -> Non
         agent.steer(["a", "b"])
         agent.follow_up(["c", "d"])
         await agent.prompt("hi")
-        assert outline(agent.history()) == [
+        assert outline(agent.messages()) == [
             *("user: hi", "user: a", "user: b", "assistant: one"),
             *("user: c", "user: d", "assistant: two"),
         ]

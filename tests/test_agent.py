@@ -118,7 +118,7 @@ def test_four_threads_may_run_at_once(tmp_path: Path) -> None:
             runs = [pool.submit(agent.run, f"hi {n}", thread=f"t{n}") for n in range(8)]
         assert {run.result().status for run in runs} == {"completed"}
         for n in range(8):
-            assert outline(agent.history(f"t{n}")) == [f"user: hi {n}", "assistant: done"]
+            assert outline(agent.messages(f"t{n}")) == [f"user: hi {n}", "assistant: done"]
 
 
 @pytest.mark.anyio
@@ -137,7 +137,7 @@ def test_a_blocking_run_in_an_async_tool_is_refused_clearly() -> None:
     model = ScriptedModel([Response(calls=[("c1", "delegate", {})]), "done"])
     with Agent(model, [delegate]) as agent:
         assert agent.run("hi").status == "completed"
-        assert "use the async method (await agent.prompt(...)" in agent.history()[2].text
+        assert "use the async method (await agent.prompt(...)" in agent.messages()[2].text
 
 
 def test_a_blocking_run_in_a_blocking_tool_works() -> None:
@@ -150,7 +150,7 @@ def test_a_blocking_run_in_a_blocking_tool_works() -> None:
     model = ScriptedModel([Response(calls=[("c1", "delegate", {})]), "from inside", "done"])
     with Agent(model, [delegate]) as agent:
         assert agent.run("hi").final_text == "done"
-        assert agent.history()[2].text == "from inside"
+        assert agent.messages()[2].text == "from inside"
 
 
 def test_an_async_run_needs_a_loop_and_leaves_the_thread_free_without_one() -> None:
@@ -170,7 +170,7 @@ async def test_a_second_run_of_a_thread_is_refused_by_name_before_anything_is_aw
                 start("me too")
         other = agent.prompt("hi", thread="another")
         assert {(await first).final_text, (await other).final_text} == {"done", "other"}
-        assert outline(agent.history()) == ["user: hi", f"assistant: {(await first).final_text}"]
+        assert outline(agent.messages()) == ["user: hi", f"assistant: {(await first).final_text}"]
 
 
 @pytest.mark.anyio
@@ -196,9 +196,9 @@ async def test_prompts_are_text_images_messages_and_lists() -> None:
         await agent.prompt(HumanMessage("a message"))
         await agent.prompt([("user", "two"), {"role": "assistant", "content": "x"}, "three"])
         await agent.prompt([])
-        kinds = [block["type"] for block in agent.history()[0].content_blocks]
+        kinds = [block["type"] for block in agent.messages()[0].content_blocks]
         assert kinds == ["text", "image", "image"]
-        assert outline(agent.history())[2:] == [
+        assert outline(agent.messages())[2:] == [
             "user: a message",
             "assistant: two",
             "user: two",
@@ -210,7 +210,7 @@ async def test_prompts_are_text_images_messages_and_lists() -> None:
         for wrong in ([3], [AIMessage("x"), None]):
             with pytest.raises(InputError):
                 agent.prompt(wrong)
-        assert len(agent.history()) == 9
+        assert len(agent.messages()) == 9
 
 
 @pytest.mark.anyio
@@ -223,7 +223,7 @@ async def test_failing_and_unknown_tools_and_bad_arguments_are_results() -> None
     calls += [("c3", "add", {"a": 1, "c": 2}), ("c4", "add", '{"a": 1,')]
     async with Agent(ScriptedModel([Response(calls=calls), "sorry"]), [broken, add]) as agent:
         assert (await agent.prompt("hi")).final_text == "sorry"
-        results = outline(agent.history())[2:-1]
+        results = outline(agent.messages())[2:-1]
     starts = ["c1: disk on fire", "c2: Tool missing not found. Available tools: add, broken"]
     starts += ['c3: Validation failed for tool "add"', "c4: Not executed: "]
     assert [line[: len(start)] for line, start in zip(results, starts, strict=True)] == starts
@@ -236,7 +236,7 @@ async def test_a_model_that_raises_fails_the_run_and_the_user_s_message_is_kept(
         assert (result.status, result.reason) == ("failed", "model_error")
         assert result.error == {"kind": "unknown", "message": "no route"}
         assert (await agent.prompt("again")).final_text == "fine"
-        assert outline(agent.history())[0] == "user: hi"
+        assert outline(agent.messages())[0] == "user: hi"
 
 
 # ---- continuing
@@ -260,7 +260,7 @@ async def test_a_run_is_continued_from_what_is_queued_behind_an_answer() -> None
             "message_start user",
         ]
         assert [e.sequence for e in events] == list(range(len(events)))
-        assert outline(agent.history())[2:] == [
+        assert outline(agent.messages())[2:] == [
             "user: first",
             "assistant: two",
             "user: later",

@@ -52,10 +52,11 @@ async def test_an_abort_while_an_answer_comes_in_cancels_the_run() -> None:
     async with no_task_left(), Agent(ScriptedModel([answer, "fine"])) as agent:
         run = agent.prompt("hi")
         await gate.reached()
+        signal = agent.signal
         agent.abort(reason="enough")
         result = await run
         assert (result.status, result.reason, result.error) == ("cancelled", "aborted", None)
-        assert run.run.signal.reason == "enough"
+        assert signal is not None and signal.reason == "enough"
         assert (await agent.prompt("again")).final_text == "fine"
 
 
@@ -82,7 +83,7 @@ async def test_an_abort_while_tools_run_keeps_what_has_finished(
         agent.abort()
         gate.open()
         assert (await run).status == "cancelled"
-        assert outline(agent.history())[2:4] == results
+        assert outline(agent.messages())[2:4] == results
         assert (await agent.prompt("again")).status == "completed"
 
 
@@ -101,7 +102,7 @@ async def test_a_tool_sees_the_abort_and_what_it_then_returns_is_kept() -> None:
         await begun.wait()
         await asyncio.to_thread(agent.abort, reason="from a thread")
         assert (await run).status == "cancelled"
-        assert outline(agent.history())[2] == "c1: stopped: from a thread"
+        assert outline(agent.messages())[2] == "c1: stopped: from a thread"
 
 
 @pytest.mark.anyio
@@ -118,7 +119,7 @@ async def test_cancelling_who_waits_cancels_the_run_and_the_next_one_mends_it() 
             await task
         events = [event async for event in agent.stream("again")]
         assert told(events)[:3] == ["agent_start", "repair", "turn_start"]
-        ledger = outline(agent.history())
+        ledger = outline(agent.messages())
         assert ledger[:2] == ["user: hi", "assistant: I work. [c1]"]
         assert ledger[2].startswith("c1: interrupted: ")
 
@@ -141,7 +142,7 @@ async def test_messages_may_be_queued_while_a_run_goes_on_from_any_thread() -> N
         hooks = agent.subscribe(lambda event: clear_at_delivery(agent, event))
         assert (await run).status == "completed"
         hooks()
-        assert outline(agent.history())[2:] == [
+        assert outline(agent.messages())[2:] == [
             "c1: waited",
             "user: by the way",
             "assistant: one",
@@ -189,7 +190,7 @@ async def test_a_consumer_that_leaves_early_does_not_disturb_the_run() -> None:
         async for _ in agent.stream("hi"):
             break
         await agent.wait_for_idle()
-        assert outline(agent.history())[-1] == "assistant: done"
+        assert outline(agent.messages())[-1] == "assistant: done"
 
 
 @pytest.mark.anyio
@@ -259,7 +260,7 @@ async def test_closing_cancels_what_goes_on_and_waits_for_it() -> None:
         with pytest.raises(DatabaseError, match="was closed"):
             await agent.prompt("again")
         with pytest.raises(DatabaseError, match="was closed"):
-            agent.history()
+            agent.messages()
 
 
 def test_closing_from_another_thread_ends_a_blocking_run() -> None:

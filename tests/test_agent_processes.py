@@ -3,14 +3,14 @@
 import signal
 from pathlib import Path
 
-from loopwright import Agent
+from loopwright import Agent, tool
 from loopwright.testing import ScriptedModel
 from tests.support.graphs import on, outline, told
 from tests.support.processes import output, start
 
 KILLED = """
     import sys, threading
-    from loopwright import Agent
+    from loopwright import Agent, Settings
     from loopwright.testing import Response, ScriptedModel
 
     def done() -> str:
@@ -24,7 +24,10 @@ KILLED = """
         return ""
 
     calls = Response(text="I work.", calls=[("c1", "done", {{}}), ("c2", "wait", {{}})])
-    agent = Agent(ScriptedModel([calls]), [done, wait], database=sys.argv[1], thread="t")
+    one_by_one = Settings(tool_execution="sequential")
+    agent = Agent(
+        ScriptedModel([calls]), [done, wait], database=sys.argv[1], thread="t", settings=one_by_one
+    )
     agent.{call}
 """
 
@@ -41,14 +44,14 @@ def test_a_kill_in_a_tool_leaves_the_answer_stored_and_the_next_prompt_mends_vis
 ) -> None:
     killed_in_a_tool(tmp_path / "t.db")
     with Agent(ScriptedModel(["fine"]), database=tmp_path / "t.db", thread="t") as agent:
-        assert outline(agent.history()) == ["user: hi", "assistant: I work. [c1 c2]"]
+        assert outline(agent.messages()) == ["user: hi", "assistant: I work. [c1 c2]"]
         assert [info.id for info in agent.threads()] == ["t"]
         events = list(agent.graph.stream({"messages": "again"}, on("t"), stream_mode="custom"))
         assert told(events)[:3] == ["agent_start", "repair", "turn_start"]
         assert events[0].resumed_from
-        assert events[1].report["synthesized"] == 2
-        assert outline(agent.history())[-1] == "assistant: fine"
-        assert [m.status for m in agent.history()[2:4]] == ["error", "error"]  # type: ignore[union-attr]
+        assert (events[1].report["recovered"], events[1].report["synthesized"]) == (1, 1)
+        assert outline(agent.messages())[-1] == "assistant: fine"
+        assert [m.status for m in agent.messages()[2:4]] == ["success", "error"]  # type: ignore[union-attr]
 
 
 def test_a_killed_run_may_be_resumed_instead(tmp_path: Path) -> None:
@@ -58,6 +61,7 @@ def test_a_killed_run_may_be_resumed_instead(tmp_path: Path) -> None:
         """Be done at once."""
         return "done"
 
+    @tool(effects="idempotent")
     def wait() -> str:
         """Return this time."""
         return "waited"
@@ -66,7 +70,7 @@ def test_a_killed_run_may_be_resumed_instead(tmp_path: Path) -> None:
     with Agent(model, [done, wait], database=tmp_path / "t.db", thread="t") as agent:
         events = list(agent.graph.stream(None, on("t"), stream_mode="custom"))
         assert events[0].resumed_from and told(events)[1] == "tool_execution_start c1"
-        assert outline(agent.history())[2:] == ["c1: done", "c2: waited", "assistant: fine"]
+        assert outline(agent.messages())[2:] == ["c1: done", "c2: waited", "assistant: fine"]
 
 
 def test_a_kill_is_survived_whatever_durability_a_caller_of_the_graph_asks_for(
@@ -76,26 +80,26 @@ def test_a_kill_is_survived_whatever_durability_a_caller_of_the_graph_asks_for(
     call = f'graph.invoke({{"messages": "hi"}}, {config}, durability="exit")'
     killed_in_a_tool(tmp_path / "t.db", call)
     with Agent(ScriptedModel([]), database=tmp_path / "t.db", thread="t") as agent:
-        assert outline(agent.history()) == ["user: hi", "assistant: I work. [c1 c2]"]
+        assert outline(agent.messages()) == ["user: hi", "assistant: I work. [c1 c2]"]
 
 
 def test_a_forked_child_uses_the_same_agent_and_its_parent_goes_on(tmp_path: Path) -> None:
     script = """
         import os, sys
-        from loopwright import Agent
+        from loopwright import Agent, tool
         from loopwright.testing import ScriptedModel
 
         with Agent(ScriptedModel(["one", "two", "three"]), database=sys.argv[1]) as agent:
             agent.run("before", thread="parent")
             child = os.fork()
             if child == 0:
-                assert len(agent.history("parent")) == 2
+                assert len(agent.messages("parent")) == 2
                 assert agent.run("in the child", thread="child").status == "completed"
                 agent.close()
                 os._exit(0)
             assert os.waitpid(child, 0)[1] == 0
             assert agent.run("after", thread="parent").status == "completed"
-            print(len(agent.history("parent")), len(agent.history("child")))
+            print(len(agent.messages("parent")), len(agent.messages("child")))
     """
     assert output(script, tmp_path / "t.db") == "4 2"
 
@@ -103,7 +107,7 @@ def test_a_forked_child_uses_the_same_agent_and_its_parent_goes_on(tmp_path: Pat
 def test_a_forked_child_of_an_agent_in_memory_has_its_own_copy() -> None:
     script = """
         import os
-        from loopwright import Agent
+        from loopwright import Agent, tool
         from loopwright.testing import ScriptedModel
 
         with Agent(ScriptedModel(["one", "two"])) as agent:
@@ -111,8 +115,8 @@ def test_a_forked_child_of_an_agent_in_memory_has_its_own_copy() -> None:
             child = os.fork()
             result = agent.run("child" if child == 0 else "parent")
             if child == 0:
-                os._exit(len(agent.history()) != 4)
-            print(os.waitpid(child, 0)[1], agent.history()[2].text)
+                os._exit(len(agent.messages()) != 4)
+            print(os.waitpid(child, 0)[1], agent.messages()[2].text)
     """
     assert output(script) == "0 parent"
 
@@ -123,7 +127,7 @@ ENDINGS = ["agent.close()", "asyncio.run(agent.aclose())", "del agent; gc.collec
 def test_no_way_to_end_a_program_warns_about_what_was_left_open(tmp_path: Path) -> None:
     script = """
         import asyncio, gc, os, sys
-        from loopwright import Agent
+        from loopwright import Agent, tool
         from loopwright.testing import Response, ScriptedModel
 
         async def look() -> str:
@@ -150,7 +154,7 @@ def test_no_way_to_end_a_program_warns_about_what_was_left_open(tmp_path: Path) 
 def test_a_run_that_is_left_behind_by_its_loop_ends_without_a_warning(tmp_path: Path) -> None:
     script = """
         import asyncio, sys
-        from loopwright import Agent
+        from loopwright import Agent, tool
         from loopwright.testing import Gate, Response, ScriptedModel
 
         async def main() -> None:
@@ -160,7 +164,7 @@ def test_a_run_that_is_left_behind_by_its_loop_ends_without_a_warning(tmp_path: 
         gate = Gate()
         agent = Agent(ScriptedModel([Response(text="x", wait_for=gate)]), database=sys.argv[1])
         asyncio.run(main())
-        print(len(agent.history(agent.thread)))
+        print(len(agent.messages(agent.thread)))
         agent.close()
     """
     assert output(script, tmp_path / "t.db") == "1"
@@ -191,4 +195,4 @@ def test_another_process_steers_and_aborts_a_run(tmp_path: Path) -> None:
             assert process.stdout.readline() == "cancelled\n"
             assert process.wait(60) == 0
             assert process.stderr.read() == ""
-            assert outline(agent.history())[2:4] == ["c1: stopped", "user: by the way"]
+            assert outline(agent.messages())[2:4] == ["c1: stopped", "user: by the way"]

@@ -23,9 +23,9 @@ from tests.support.providers import ScriptedProvider
 async def test_threads_and_their_histories(tmp_path: Path) -> None:
     async with Agent(ScriptedModel(["one", "two", "three"]), database=tmp_path / "t.db") as agent:
         with pytest.raises(UnknownThreadError, match="'nowhere'"):
-            agent.history("nowhere")
+            agent.messages("nowhere")
         with pytest.raises(UnknownThreadError):
-            agent.history()
+            agent.messages()
         for thread, words in (("a", "first thing"), ("b", "second"), ("a", "third")):
             await agent.prompt(words, thread=thread)
         threads = [(t.id, t.messages, t.title) for t in agent.threads()]
@@ -43,7 +43,7 @@ async def test_another_agent_on_the_file_goes_on_with_the_thread(tmp_path: Path)
     async with Agent(provider, database=path, thread=thread) as agent:
         await agent.prompt("again")
         assert provider.requests[0].system_prompt == "be brief"
-        assert outline(agent.history())[2:] == ["user: again", "assistant: two"]
+        assert outline(agent.messages())[2:] == ["user: again", "assistant: two"]
     async with Agent(provider, system_prompt="", database=path, thread=thread) as agent:
         await agent.prompt("once more")
         assert provider.requests[1].system_prompt == ""
@@ -60,7 +60,7 @@ async def test_two_agents_on_one_file_share_its_threads_and_their_locks(tmp_path
             two.prompt("me too")
         both = await asyncio.gather(run, two.prompt("hi", thread="u"))
         assert {result.status for result in both} == {"completed"}
-        assert outline(two.history()) == ["user: hi", "assistant: one"]
+        assert outline(two.messages()) == ["user: hi", "assistant: one"]
         assert {info.id for info in one.threads()} == {"t", "u"}
         two.steer("by the way")
         assert (await one.prompt("again")).messages[1].text == "by the way"
@@ -70,7 +70,7 @@ def test_an_agent_in_memory_makes_no_file(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     with Agent(ScriptedModel(["one"])) as agent:
         agent.run("hi")
-        assert len(agent.history()) == 2
+        assert len(agent.messages()) == 2
     assert not list(tmp_path.iterdir())
 
 
@@ -100,4 +100,4 @@ async def test_an_unknown_model_is_told_when_a_run_starts_and_nothing_is_lost() 
             await agent.prompt("hi")
         agent.model = ScriptedModel(["fine"])
         assert (await agent.prompt("hi")).final_text == "fine"
-        assert outline(agent.history()) == ["user: hi", "assistant: fine"]
+        assert outline(agent.messages()) == ["user: hi", "assistant: fine"]

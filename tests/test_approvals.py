@@ -9,10 +9,10 @@ import pytest
 from langgraph.types import Command
 
 from loopwright import Agent
-from loopwright.approvals import fingerprint
 from loopwright.errors import ContinuationError
 from loopwright.events import AgentEnd, AgentStart, Approval
 from loopwright.settings import Settings
+from loopwright.state.journal import fingerprint
 from loopwright.state.transcript import faults
 from tests.support.approving import BATCH, Desk, asked, calling, told_by
 from tests.support.graphs import on, outline, told
@@ -28,7 +28,7 @@ def desk(tmp_path: Path) -> Desk:
 
 def results(agent: Agent) -> list[str]:
     """The results of the batch, as words."""
-    return outline(agent.history())[2:5]
+    return outline(agent.messages())[2:5]
 
 
 async def test_all_asks_of_a_batch_come_in_one_interrupt_before_anything_has_run(
@@ -52,7 +52,7 @@ async def test_all_asks_of_a_batch_come_in_one_interrupt_before_anything_has_run
         assert isinstance(events[-2], Approval) and events[-2].asks == asks
         assert isinstance(events[-1], AgentEnd)
         assert [event.sequence for event in events] == list(range(len(events)))
-        assert outline(agent.history()) == ["user: go", "assistant: I work. [c1 c2 c3]"]
+        assert outline(agent.messages()) == ["user: go", "assistant: I work. [c1 c2 c3]"]
 
 
 EDIT = {"decision": "edit", "arguments": {"path": "b.tmp"}}
@@ -98,7 +98,7 @@ async def test_answers_reach_their_own_calls_and_nothing_runs_twice(
         assert "approval" not in told(events)
         assert sorted(desk.ran) == ran
         assert results(agent) == expected
-        assert not faults(agent.history())
+        assert not faults(agent.messages())
         with pytest.raises(ContinuationError, match="nothing to resume"):
             await agent.resume(answers)
         assert sorted(desk.ran) == ran
@@ -173,7 +173,7 @@ async def test_what_is_no_answer_to_a_call_rejects_it(
         assert got[0].startswith(f"c1: {first}") and got[2].startswith(f"c3: {second}")
         assert desk.ran.count("look") == 1
         rejected = [not text.startswith("deleted") for text in (first, second)]
-        statuses = [m.status == "error" for m in agent.history()[2:5]]  # type: ignore[union-attr]
+        statuses = [m.status == "error" for m in agent.messages()[2:5]]  # type: ignore[union-attr]
         assert statuses == [rejected[0], False, rejected[1]]
 
 
@@ -239,7 +239,7 @@ async def test_in_a_sequence_each_is_asked_in_its_turn_and_what_has_run_is_store
         assert (asked(result) if result.interrupts else []) == waiting
     assert result.status == "completed"
     assert results(agent) == ["c2: seen", "c1: deleted a", "c3: deleted b.tmp"]
-    assert not faults(agent.history())
+    assert not faults(agent.messages())
     await agent.aclose()
 
 
@@ -250,7 +250,7 @@ async def test_a_new_prompt_instead_of_an_answer_closes_the_open_calls(desk: Des
         assert told(events)[:2] == ["agent_start", "repair"]
         assert isinstance(events[0], AgentStart) and events[0].resumed_from == waiting.run_id
         assert (result.status, desk.ran) == ("completed", [])
-        assert not faults(agent.history())
+        assert not faults(agent.messages())
         with pytest.raises(ContinuationError, match="nothing to resume"):
             await agent.resume({"c1": "approve", "c3": "approve"})
         assert (desk.ran, (await agent.prompt("and now?")).status) == ([], "completed")

@@ -33,14 +33,14 @@ async def test_blocked_and_unknown_calls_are_told_at_once_and_once_more_with_the
         )
         assert (await agent.resume({"c1": "approve"})).status == "completed"
         assert sorted(desk.ran) == ["delete a", "look"]
-        assert outline(agent.history())[2:] == [
+        assert outline(agent.messages())[2:] == [
             "c0: Tool missing not found. Available tools: confirm, delete, forbidden, look",
             "c1: deleted a",
             "c2: seen",
             "c4: never",
             "assistant: done",
         ]
-        assert not faults(agent.history())
+        assert not faults(agent.messages())
         # A new run prepares the whole batch again: what the hook says may have changed.
         assert desk.looked_at == ["c1", "c2", "c4"] * 2
 
@@ -79,7 +79,7 @@ async def test_tools_that_ask_in_their_bodies_stand_beside_asks_and_free_ones(
         assert [interrupt["value"] for interrupt in result.interrupts] == waiting
         assert sorted(desk.ran) == sorted(ran)
     assert result.status == "completed"
-    assert outline(agent.history())[2:] == [
+    assert outline(agent.messages())[2:] == [
         "c1: one: yes",
         "c2: deleted a",
         "c3: seen",
@@ -87,7 +87,7 @@ async def test_tools_that_ask_in_their_bodies_stand_beside_asks_and_free_ones(
         "c5: Rejected.",
         "assistant: done",
     ]
-    assert not faults(agent.history())
+    assert not faults(agent.messages())
     await agent.aclose()
 
 
@@ -98,7 +98,7 @@ async def test_a_tool_that_is_alone_may_be_asked_about_and_then_ask_itself(desk:
         assert [waiting["value"] for waiting in result.interrupts] == [{"ask": "a secret"}]
         assert (await agent.resume("no")).status == "completed"
         assert desk.ran == ["confirm a secret"]
-        assert outline(agent.history())[2] == "c4: a secret: no"
+        assert outline(agent.messages())[2] == "c4: a secret: no"
 
 
 async def test_an_abort_while_a_run_waits_for_answers_does_nothing(desk: Desk) -> None:
@@ -123,7 +123,7 @@ async def test_an_abort_while_a_batch_is_prepared_cancels_the_run_instead_of_ask
         result, events = await told_by(agent.prompt("go"))
         assert (result.status, desk.ran) == ("cancelled", [])
         assert "approval" not in told(events)
-        assert outline(agent.history())[2:5] == [f"c{n}: Operation aborted" for n in (1, 2, 3)]
+        assert outline(agent.messages())[2:5] == [f"c{n}: Operation aborted" for n in (1, 2, 3)]
         assert (await agent.prompt("again")).status == "completed"
 
 
@@ -140,8 +140,8 @@ async def test_an_abort_of_the_run_that_brings_the_answers_keeps_the_calls_from_
         agent.subscribe(abort)
         result = await agent.resume({"c1": "approve", "c3": "approve"})
         assert (result.status, desk.ran) == ("cancelled", [])
-        assert outline(agent.history())[2:5] == [f"c{n}: Operation aborted" for n in (1, 2, 3)]
-        assert not faults(agent.history())
+        assert outline(agent.messages())[2:5] == [f"c{n}: Operation aborted" for n in (1, 2, 3)]
+        assert not faults(agent.messages())
 
 
 async def test_what_is_queued_while_a_run_waits_is_delivered_once_behind_the_batch(
@@ -153,7 +153,7 @@ async def test_what_is_queued_while_a_run_waits_is_delivered_once_behind_the_bat
         agent.follow_up("then stop")
         assert outline(agent.queued("steering")) == ["user: be quick"]
         assert (await agent.resume("approve")).status == "completed"
-        assert outline(agent.history())[2:] == [
+        assert outline(agent.messages())[2:] == [
             "c1: deleted a",
             "c2: seen",
             "user: be quick",
@@ -173,7 +173,7 @@ async def test_where_nothing_waits_there_is_nothing_to_resume(answers: Any, desk
         await agent.prompt("hi")
         with pytest.raises(ContinuationError, match="nothing to resume"):
             await agent.resume(answers)
-        assert outline(agent.history()) == ["user: hi", "assistant: one"]
+        assert outline(agent.messages()) == ["user: hi", "assistant: one"]
         assert (await agent.prompt("again")).status == "completed"
 
 
@@ -196,7 +196,7 @@ async def test_a_hook_that_blocks_by_now_wins_over_an_approval(desk: Desk) -> No
         assert (await agent.resume({"c1": "approve", "c3": "reject"})).status == "completed"
         assert desk.ran == ["look"]
         expected = ["c1: not any more", "c2: seen", "c3: Rejected."]
-        assert outline(agent.history())[2:5] == expected
+        assert outline(agent.messages())[2:5] == expected
 
 
 async def test_two_threads_wait_for_answers_of_their_own(desk: Desk) -> None:
@@ -211,4 +211,4 @@ async def test_two_threads_wait_for_answers_of_their_own(desk: Desk) -> None:
 
 
 def _ran(agent: Agent, thread: str) -> list[str]:
-    return outline(agent.history(thread))[2:4]
+    return outline(agent.messages(thread))[2:4]

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from loopwright.calls import Batch, Outcome, Prepared, end, perform, prepare, refused, start
+from loopwright.calls import Batch, Outcome, Prepared, end, prepare, refused, start
 from loopwright.events import ToolExecutionEnd, ToolExecutionStart
 from loopwright.hooks import AfterToolCall, Ask, BeforeToolCall, Hooks, ToolCallContext
+from loopwright.performing import perform
 from loopwright.settings import Settings
 from loopwright.state.messages import Call
 from loopwright.tools.contract import Tool, ToolContext, ToolResult

@@ -6,6 +6,7 @@ What the vectors and cases say stands in their files; their drivers are in `conf
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -33,21 +34,34 @@ def failed(lines: list[str]) -> set[str]:
     return {line.split(": ")[0].removeprefix("FAIL ") for line in lines[:-1]}
 
 
-@pytest.mark.parametrize(("module", "count"), [("vectors", 30), ("reports", 25)])
-def test_all_cases_pass(module: str, count: int) -> None:
-    assert run(module) == (0, [f"{count} cases, {count} passed"])
+def rows() -> list[dict[str, Any]]:
+    """The report cases that are copied here."""
+    return [json.loads(line) for line in CASES.read_text(encoding="utf-8").split("\n") if line]
+
+
+def test_all_vectors_pass() -> None:
+    assert run("vectors") == (0, ["30 cases, 30 passed"])
+
+
+@pytest.mark.parametrize(("kind", "count"), Counter(row["kind"] for row in rows()).items())
+def test_all_cases_of_a_kind_pass(kind: str, count: int) -> None:
+    assert run("reports", CASES, kind) == (0, [f"{count} cases, {count} passed"])
+
+
+def test_no_report_case_is_missing_here() -> None:
+    assert len(rows()) == 38
 
 
 NO_REPAIR = """
 import loopwright.nodes.load as load
 from loopwright.state.repair import RepairReport
-load.repair = lambda messages, results=None: (list(messages), RepairReport())
+load.repair = lambda messages, *known: (list(messages), RepairReport())
 """
 FORGETFUL_REPAIR = """
 import loopwright.nodes.load as load
 real = load.repair
-def repair(messages, results=None):
-    mended, report = real(messages, results)
+def repair(messages, *known):
+    mended, report = real(messages, *known)
     return [m for m in mended if getattr(m, "content", "") != "second" and m.id != "t3"], report
 load.repair = repair
 """
@@ -61,8 +75,8 @@ node.take = take
 finish.verdict = lambda decision, messages: ("completed", "answered")
 """
 SENDS_EVERYTHING = """
-import loopwright.providers.wire as wire
-wire._sendable = lambda message: message
+import loopwright.providers.outgoing as outgoing
+outgoing.sendable = lambda message: message
 """
 
 
@@ -90,6 +104,30 @@ def test_a_runtime_that_sends_what_servers_do_not_know_fails() -> None:
         1,
         {"api_messages/strip-reasoning", "api_messages/tool-pair"},
     )
+
+
+BROKEN_STORAGE = """
+import loopwright.state.connecting as connecting
+from loopwright.state.retention import Retention
+from loopwright.state.opening import JsonPlusSerializer
+connecting.BUSY_TIMEOUT = 0.1
+Retention.delete = lambda self, thread: None
+real = JsonPlusSerializer.loads_typed
+def loads_typed(self, data):
+    value = real(self, data)
+    return None if "kept" in str(value) else value
+JsonPlusSerializer.loads_typed = loads_typed
+"""
+
+
+def test_a_storage_that_waits_for_no_lock_deletes_nothing_and_forgets_values_fails(
+    tmp_path: Path,
+) -> None:
+    chosen = [row for row in rows() if row["id"] in ("B011b", "B141a", "B144a", "B013a")]
+    file = tmp_path / "reports.jsonl"
+    file.write_text("\n".join(map(json.dumps, chosen)))
+    status, lines = run("reports", file, before=BROKEN_STORAGE)
+    assert (status, failed(lines)) == (1, {"B011b", "B141a", "B144a"})
 
 
 def case(id: str, **changes: Any) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def kill_in_a_tool(database: Path) -> None:
 def test_what_was_complete_is_stored_at_the_moment_of_the_kill(tmp_path: Path) -> None:
     kill_in_a_tool(tmp_path / "t.db")
     with Agent(database=tmp_path / "t.db", thread="mine") as agent:
-        stored = agent.history()
+        stored = agent.messages()
     assert [m.text for m in stored] == ["do it", "First this.", "one is done", "Then these."]
     assert isinstance(stored[-1], AIMessage) and len(stored[-1].tool_calls) == 2
 
@@ -63,7 +63,7 @@ async def test_the_next_prompt_repairs_the_thread_and_says_so(tmp_path: Path) ->
     model = ScriptedModel(["Going on."])
     async with Agent(model, database=tmp_path / "t.db", thread="mine") as agent:
         events = [event async for event in agent.stream("go on")]
-        history = agent.history()
+        history = agent.messages()
     assert isinstance(events[0], AgentStart) and events[0].resumed_from
     (repair,) = [event for event in events if isinstance(event, Repair)]
     assert sum(repair.report.values()) > 0

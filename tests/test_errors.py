@@ -10,6 +10,8 @@ from loopwright.errors import (
     ConfigurationError,
     ContextOverflowError,
     DatabaseError,
+    Holder,
+    LeaseLostError,
     LoopwrightError,
     MissingExtraError,
     MissingKeyError,
@@ -49,7 +51,16 @@ def tree() -> list[str]:
         (MissingKeyError("m", "KEY"), "set the environment variable KEY"),
         (MissingExtraError("serving", "serve"), r"pip install 'loopwright\[serve\]'"),
         (UnknownThreadError("t"), "unknown thread 't'"),
-        (BusyThreadError("t"), "thread 't' is busy: .* steer.* follow_up"),
+        (BusyThreadError("t"), "thread 't' is busy: wait .* steer.* follow_up"),
+        (
+            BusyThreadError("t", Holder(host="box", process=7, since=0)),
+            "thread 't' is busy: process 7 on box has run it since 1970-01-01 00:00:00 UTC; wait",
+        ),
+        (
+            BusyThreadError("t", Holder(host="box", process=7, since=0, expires=90)),
+            "00:00:00 UTC, with a lease until 1970-01-01 00:01:30 UTC; wait",
+        ),
+        (LeaseLostError("t", "r"), "run r of thread 't' .* was taken over: .* history"),
         (DatabaseError("f.db", "no", "do this"), "cannot use database 'f.db': no; do this"),
     ],
 )

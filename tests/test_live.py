@@ -169,7 +169,7 @@ async def test_the_state_is_there_before_a_listener_hears_of_it() -> None:
         agent.subscribe(listen)
         await agent.prompt("hi")
         assert not agent.state.is_streaming
-        assert agent.state.messages == agent.history()
+        assert agent.state.messages == agent.messages()
     assert seen == [("tool_execution_start", {"c1"}), ("tool_execution_end", set())]
 
 
@@ -185,7 +185,7 @@ async def test_an_edit_between_two_runs_rewrites_the_thread_and_one_within_waits
         agent.state.messages[:] = [user("u", "something else"), answer("a", text="oh")]
         agent.subscribe(edit)
         await agent.prompt("go on")
-        assert outline(agent.history()) == [
+        assert outline(agent.messages()) == [
             "user: something else",
             "assistant: oh",
             "user: go on",
@@ -193,7 +193,7 @@ async def test_an_edit_between_two_runs_rewrites_the_thread_and_one_within_waits
         ]
         assert outline(agent.state.messages)[4:] == ["user: from a listener"]
         await agent.prompt("and now")
-        assert outline(agent.history())[4:] == [
+        assert outline(agent.messages())[4:] == [
             "user: from a listener",
             "user: and now",
             "assistant: three",
@@ -212,6 +212,6 @@ async def test_a_reset_leaves_nothing_and_a_stored_thread_is_shown_when_it_is_op
     async with Agent(ScriptedModel(["two"]), database=path, thread="t") as agent:
         assert outline(agent.state.messages) == ["user: hi", "assistant: one"]
         agent.reset()
-        assert agent.state.messages == agent.history() == agent.queued("steering") == []
+        assert agent.state.messages == agent.messages() == agent.queued("steering") == []
         await agent.prompt("anew")
-        assert outline(agent.history()) == ["user: anew", "assistant: two"]
+        assert outline(agent.messages()) == ["user: anew", "assistant: two"]

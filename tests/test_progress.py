@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from langgraph.errors import GraphInterrupt
 
-from loopwright.calls import Batch, Outcome, Prepared, perform, prepare
+from loopwright.calls import Batch, Outcome, Prepared, prepare
 from loopwright.events import ToolExecutionEnd, ToolExecutionUpdate
+from loopwright.performing import perform
 from loopwright.state.messages import Call
 from loopwright.tools.contract import Tool, ToolContext, ToolResult
 from tests.ledgers import user

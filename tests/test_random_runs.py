@@ -191,7 +191,7 @@ async def test_whatever_happens_a_thread_stays_sound(chosen: Settings, plans: li
         assert error is None
         check(events, error)
 
-        ledger = world.agent.history()
+        ledger = world.agent.messages()
         assert not faults(ledger)
         texts = Counter(str(message.text) for message in ledger)
         waiting = world.agent.queued("steering") + world.agent.queued("follow_up")

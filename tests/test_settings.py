@@ -58,6 +58,7 @@ def test_an_unknown_limit_is_refused_by_name() -> None:
         ("follow_up_mode", "none"),
         ("cancel_policy", "forget"),
         ("repair_policy", "sometimes"),
+        ("journal_sync", "twice"),
     ],
 )
 def test_a_policy_that_does_not_exist_is_refused_by_name(field: str, value: Any) -> None:

@@ -65,10 +65,10 @@ async def test_what_is_queued_while_a_tool_runs_is_delivered_once_at_its_boundar
             "user: then tests",
             "assistant: two",
         ]
-        assert outline(running.history()) == expected
+        assert outline(running.messages()) == expected
         assert running.queued("steering") == running.queued("follow_up") == []
         await running.prompt("more")
-        assert outline(running.history()) == [*expected, "user: more", "assistant: three"]
+        assert outline(running.messages()) == [*expected, "user: more", "assistant: three"]
 
 
 async def test_an_abort_reaches_the_run_that_goes_on_and_no_later_one(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_an_abort_reaches_the_run_that_goes_on_and_no_later_one(tmp_path: 
         assert told == ["asked the run of mine to stop\n"]
         result = await run
         assert (result.status, result.reason) == ("cancelled", "aborted")
-        assert outline(running.history())[2] == "c1: stopped: enough"
+        assert outline(running.messages())[2] == "c1: stopped: enough"
         assert (await running.prompt("again")).status == "completed"
 
 
@@ -100,7 +100,7 @@ async def test_an_idle_thread_keeps_what_is_queued_for_its_next_run_and_ignores_
     async with agent(tmp_path, "one", "two") as second:
         assert outline(second.queued("steering")) == ["user: by the way"]
         assert (await second.prompt("go on")).status == "completed"
-        assert outline(second.history())[2:] == [
+        assert outline(second.messages())[2:] == [
             "user: go on",
             "user: by the way",
             "assistant: one",

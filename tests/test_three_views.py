@@ -95,7 +95,7 @@ async def seen(way: Way, listener: Listener | None = None) -> list[list[AnyEvent
         if listener is not None:
             agent.subscribe(listener)
         runs = [await way(agent, prompt) for prompt in PROMPTS]
-        assert outline(agent.history()) == LEDGER
+        assert outline(agent.messages()) == LEDGER
     return runs
 
 
@@ -197,7 +197,7 @@ async def test_a_consumer_that_leaves_the_agent_s_stream_leaves_the_run_alone(af
     async with no_task_left(), scene() as agent:
         assert len(await taken(agent.stream("go"), after)) == after
         await agent.wait_for_idle()
-        assert outline(agent.history()) == LEDGER[:10]
+        assert outline(agent.messages()) == LEDGER[:10]
 
 
 @pytest.mark.parametrize("after", [1, 5, 25])

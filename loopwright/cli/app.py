@@ -10,7 +10,18 @@ from typing import Annotated
 
 import typer
 
-from loopwright.cli import demo, graph, run, serve, steering, threads
+from loopwright.cli import (
+    backup,
+    demo,
+    doctor,
+    graph,
+    past,
+    run,
+    serve,
+    steering,
+    threads,
+    transfer,
+)
 
 app = typer.Typer(
     help="Loopwright: an agent runtime on LangGraph.",
@@ -26,9 +37,19 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "threads": threads.threads,
     "show": threads.show,
+    "history": past.history,
+    "fork": past.fork,
+    "rewind": past.rewind,
+    "delete": past.delete,
+    "prune": past.prune,
+    "export": transfer.export,
+    "import": transfer.import_,
     "steer": steering.steer,
     "follow-up": steering.follow_up,
     "abort": steering.abort,
+    "doctor": doctor.doctor,
+    "backup": backup.backup,
+    "linearize": backup.linearize,
     "graph": graph.graph,
     "serve": serve.serve,
 }

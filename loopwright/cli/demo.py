@@ -1,6 +1,6 @@
 """`loopwright demo`: the main job on real files, without a key and without a network.
 
-The same run with a prompt and output of one's own is `run`.
+The same run with a prompt and output of one's own is `run`; what `--crash` shows is in `crash`.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 import loopwright
+from loopwright.cli.crash import demonstrate
 from loopwright.cli.following import exit_code, follow
 from loopwright.cli.opening import (
     Database,
@@ -22,6 +23,7 @@ from loopwright.cli.opening import (
     thread_id,
 )
 from loopwright.cli.screen import RunView, Screen, ending
+from loopwright.errors import ConfigurationError
 
 QUESTION = "What is in this folder and what is left to do in it?"
 SAMPLE = Path(loopwright.__file__).parent / "sample"
@@ -35,8 +37,18 @@ def demo(
     thread: Thread = None,
     database: Database = None,
     model: Model = OFFLINE,
+    crash: Annotated[
+        bool, typer.Option("--crash", help="Show a kill between a tool's effect and its record.")
+    ] = False,
 ) -> None:
     """Ask an agent what is in a folder and what is left to do in it."""
+    if crash:
+        if folder or thread or model != OFFLINE:
+            raise ConfigurationError(
+                "demo --crash has a task of its own: give it no folder, thread or model",
+                field="crash",
+            )
+        raise typer.Exit(demonstrate(database_path(database)))
     code = asyncio.run(_demo(folder, thread_id(thread), database_path(database), model or OFFLINE))
     raise typer.Exit(code)
 

@@ -12,8 +12,8 @@ from functools import partial
 from types import FrameType
 
 from loopwright.agent import Agent
-from loopwright.errors import StateError
 from loopwright.events import AgentEnd, AnyEvent
+from loopwright.queueing import WhenBusy
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -22,25 +22,30 @@ _FAILED = {"failed", "limit", "interrupted"}
 
 
 async def follow(
-    agent: Agent, prompt: str, thread: str, show: Callable[[AnyEvent], None]
-) -> AgentEnd:
-    """Run a prompt and show every event; returns the last one.
+    agent: Agent,
+    prompt: str,
+    thread: str,
+    show: Callable[[AnyEvent], None],
+    when_busy: WhenBusy = "error",
+) -> AgentEnd | None:
+    """Run a prompt and show every event; returns the last one, None if the prompt was queued.
 
     The first Ctrl-C aborts the run, which then ends in order; the second leaves the process at
     once, which a thread survives like any other kill.
     """
     end: AgentEnd | None = None
     with _interrupts(agent, thread):
-        async for event in agent.stream(prompt, thread=thread):
+        async for event in agent.stream(prompt, thread=thread, when_busy=when_busy):
             show(event)
             end = event if isinstance(event, AgentEnd) else end
-    if end is None:
-        raise StateError(f"the run of thread {thread!r} ended without its last event")
     return end
 
 
-def exit_code(end: AgentEnd) -> int:
-    """0 for a run that did what it should, 130 for a cancelled one, else 1."""
+def exit_code(end: AgentEnd | None) -> int:
+    """0 for a run that did what it should and for a queued prompt, 130 for a cancelled run, else
+    1."""
+    if end is None:
+        return 0
     if end.status == "cancelled":
         return INTERRUPTED
     return 1 if end.status in _FAILED else 0

@@ -55,7 +55,7 @@ def stored_messages(agent: Agent, thread: str | None) -> int:
     if thread is None:
         return 0
     try:
-        return len(agent.history(thread))
+        return len(agent.messages(thread))
     except UnknownThreadError:
         return 0
 

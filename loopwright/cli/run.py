@@ -7,11 +7,13 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from loopwright import queueing
 from loopwright.cli.following import exit_code, follow
 from loopwright.cli.opening import (
     Database,
@@ -27,6 +29,13 @@ from loopwright.errors import InputError
 from loopwright.events import AnyEvent, to_json
 
 
+class WhenBusy(Enum):
+    """What becomes of a prompt for a thread that is being run, in the words of the command line."""
+
+    error = "error"
+    follow_up = "follow-up"
+
+
 def run(
     prompt: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
     model: Model = None,
@@ -36,12 +45,16 @@ def run(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print every event as a line of JSON.")
     ] = False,
+    when_busy: Annotated[
+        WhenBusy, typer.Option(help="What to do if the thread is being run: refuse, or queue.")
+    ] = WhenBusy.error,
 ) -> None:
     """Send one prompt to an agent that can read the files of a folder."""
     text = sys.stdin.read() if prompt == "-" else decoded(prompt)
     if not text.strip():
         raise InputError("the prompt is blank: nothing was sent")
-    work = _run(text, model, thread_id(thread), database_path(database), workspace, as_json)
+    name, path = thread_id(thread), database_path(database)
+    work = _run(text, model, name, path, workspace, as_json, when_busy)
     raise typer.Exit(asyncio.run(work))
 
 
@@ -52,13 +65,16 @@ async def _run(
     database: Path,
     workspace: Path,
     as_json: bool,
+    when_busy: WhenBusy,
 ) -> int:
     progress = Screen(stderr=True)
     show: Callable[[AnyEvent], None] = _print_json if as_json else RunView(Screen(), progress).show
     async with open_agent(workspace=workspace, model=model, database=database) as agent:
-        end = await follow(agent, prompt, thread or agent.thread, show)
-    if not as_json or exit_code(end):
-        progress.line(f"{ending(end)}; thread {end.thread}")
+        name = thread or agent.thread
+        way: queueing.WhenBusy = "error" if when_busy is WhenBusy.error else "follow_up"
+        end = await follow(agent, prompt, name, show, way)
+    if not as_json or end is None or exit_code(end):
+        progress.line(f"{ending(end)}; thread {name}")
     return exit_code(end)
 
 

@@ -153,8 +153,10 @@ class RunView:
         self._progress.line(f"-- {text}", "yellow")
 
 
-def ending(end: AgentEnd) -> str:
-    """How a run ended, in one line."""
+def ending(end: AgentEnd | None) -> str:
+    """How a run ended, in one line; None: there was none, for the prompt was queued."""
+    if end is None:
+        return "queued as a follow-up of the run that goes on"
     words = f"{end.status} ({end.reason})" if end.reason else end.status
     words += f", {end.turns} turn{'' if end.turns == 1 else 's'}"
     if end.error:

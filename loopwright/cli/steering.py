@@ -26,7 +26,7 @@ def _stored(thread: str, database: Database) -> Iterator[Agent]:
     if not path.exists():
         raise UnknownThreadError(thread)
     with Agent(database=path, thread=thread) as agent:
-        agent.history()
+        agent.messages()
         yield agent
 
 

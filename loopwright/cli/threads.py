@@ -1,6 +1,5 @@
 """`loopwright threads` and `loopwright show`: what is stored. Nothing is changed here."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,9 +7,9 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from loopwright.agent import Agent
 from loopwright.cli.opening import Database, database_path
+from loopwright.cli.past import Given, moment, stored
 from loopwright.cli.screen import Screen
 from loopwright.cli.text import call_text, clean, decoded, one_line, plain_text
-from loopwright.errors import UnknownThreadError
 from loopwright.state.messages import calls, error_of
 
 SHORT = 12
@@ -38,20 +37,15 @@ def show(
     thread: Annotated[str, typer.Argument(help="Id of the thread; `threads` lists them.")],
     database: Database = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole tool results.")] = False,
+    at: Given = None,
 ) -> None:
-    """Print the transcript of a thread."""
-    path, wanted = database_path(database), decoded(thread)
-    messages = _stored(path, wanted)
+    """Print the transcript of a thread, now or at a moment of its history."""
+    name = decoded(thread)
+    with stored(name, database) as agent:
+        messages = agent.messages(at=moment(at))
     screen = Screen()
     for number, message in enumerate(messages, 1):
         _print_message(screen, number, message, full)
-
-
-def _stored(path: Path, thread: str) -> list[AnyMessage]:
-    if not path.exists():
-        raise UnknownThreadError(thread)
-    with Agent(database=path) as agent:
-        return list(agent.history(thread))
 
 
 def _print_message(screen: Screen, number: int, message: AnyMessage, full: bool) -> None:

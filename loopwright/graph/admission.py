@@ -9,6 +9,8 @@ from typing import Any
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.constants import START
 from langgraph.types import Command, Interrupt, Overwrite, StateUpdate
+from pydantic import BaseModel, create_model
+from typing_extensions import get_type_hints
 
 from loopwright.errors import InputError
 from loopwright.state.messages import as_messages
@@ -138,3 +140,12 @@ def _added(messages: Any, known: set[str]) -> list[AnyMessage]:
             )
         known.add(str(message.id))
     return added
+
+
+def schema_of(shape: Any, name: str) -> type[BaseModel]:
+    """A pydantic model of a TypedDict, named for the server's documentation."""
+    # With the extras a message is told by its type; without them every kind of message is tried.
+    hints = get_type_hints(shape, include_extras=True)
+    fields: Any = {field: (hint, ...) for field, hint in hints.items()}
+    model: type[BaseModel] = create_model(name, **fields)
+    return model

@@ -10,7 +10,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
 from loopwright.graph import edges
-from loopwright.graph.edges import unhopped
+from loopwright.graph.direct import call_directly
+from loopwright.graph.edges import leading
 from loopwright.graph.entrance import AgentGraph
 from loopwright.graph.guard import guarded, unguarded
 from loopwright.nodes.compact import compact
@@ -24,6 +25,7 @@ from loopwright.nodes.tool_batch import tool_batch
 from loopwright.runs import Dependencies
 from loopwright.state.lease import Leases
 from loopwright.state.schema import AgentOutput, AgentState, EntranceInput, Overrides
+from loopwright.state.storage import leases_for
 
 
 def build(
@@ -33,7 +35,10 @@ def build(
     store: BaseStore | None = None,
     leases: Leases | None = None,
 ) -> AgentGraph:
-    """The compiled graph over these dependencies; without a checkpointer nothing is kept."""
+    """The compiled graph over these dependencies; without a checkpointer nothing is kept.
+
+    `leases` None takes those of the checkpointer's file, if it is ours, else some of its own.
+    """
     graph = StateGraph(
         AgentState, context_schema=Overrides, input_schema=EntranceInput, output_schema=AgentOutput
     )
@@ -47,14 +52,15 @@ def build(
     graph.add_node("fail", unguarded(fail))
 
     graph.add_edge(START, "load")
-    graph.add_conditional_edges("load", unhopped(edges.after_load))
-    graph.add_conditional_edges("queue_drain", unhopped(edges.after_queue_drain))
-    graph.add_conditional_edges("model", unhopped(edges.after_model))
-    graph.add_conditional_edges("tool_batch", unhopped(edges.after_tool_batch))
-    graph.add_conditional_edges("stop_hook", unhopped(edges.after_stop_hook))
-    graph.add_conditional_edges("compact", unhopped(edges.after_compact))
-    graph.add_conditional_edges("finish", unhopped(edges.after_finish))
+    graph.add_conditional_edges("load", *leading(edges.after_load))
+    graph.add_conditional_edges("queue_drain", *leading(edges.after_queue_drain))
+    graph.add_conditional_edges("model", *leading(edges.after_model))
+    graph.add_conditional_edges("tool_batch", *leading(edges.after_tool_batch))
+    graph.add_conditional_edges("stop_hook", *leading(edges.after_stop_hook))
+    graph.add_conditional_edges("compact", *leading(edges.after_compact))
+    graph.add_conditional_edges("finish", *leading(edges.after_finish))
     graph.add_edge("fail", END)
 
     compiled = graph.compile(checkpointer=checkpointer, store=store, name="loopwright")
-    return AgentGraph.over(compiled, dependencies, leases or Leases())
+    call_directly(compiled, *graph.nodes)
+    return AgentGraph.over(compiled, dependencies, leases or leases_for(checkpointer))

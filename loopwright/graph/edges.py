@@ -4,11 +4,12 @@ Edges only read. If someone edited the transcript since the decision, the edge d
 last message instead (design.md §2).
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import wraps
-from typing import Literal, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from langchain_core.messages import AnyMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.types import Overwrite
 
 from loopwright.errors import StateError
 from loopwright.state.messages import calls
@@ -75,16 +76,38 @@ def after_finish(state: AgentState) -> Literal["fail", "__end__"]:
     return _route(state, {"done": END})
 
 
-def unhopped(
-    edge: Callable[[AgentState], Target],
-) -> Callable[[AgentState], Awaitable[Target]]:
-    """The edge as LangGraph should call it: it would hop a plain function through a thread."""
+def settled(state: AgentState, update: Mapping[str, Any]) -> dict[str, Any]:
+    """All that an edge reads behind a node that was given `state` and wrote `update`."""
+    written: list[AnyMessage] | Overwrite = update.get("messages", [])
+    if isinstance(written, Overwrite):
+        messages = written.value
+    else:
+        messages = written or state.get("messages", [])
+    return {"decision": update["decision"], "messages": messages[-1:]}
 
-    @wraps(edge)
-    async def call(state: AgentState) -> Target:
-        return edge(state)
 
-    return call
+class Edge(Runnable[AgentState, str]):
+    """An edge as LangGraph should call it: a plain function would hop through a thread, and a
+    coroutine function would get a task and callbacks of its own."""
+
+    def __init__(self, rule: Callable[[AgentState], str]) -> None:
+        self.name = rule.__name__
+        self._rule = rule
+
+    def invoke(
+        self, input: AgentState, config: RunnableConfig | None = None, **options: Any
+    ) -> str:
+        return self._rule(input)
+
+    async def ainvoke(
+        self, input: AgentState, config: RunnableConfig | None = None, **options: Any
+    ) -> str:
+        return self._rule(input)
+
+
+def leading(rule: Callable[[AgentState], str]) -> tuple[Edge, list[str]]:
+    """The edge of a rule and where it may lead, as its annotation says: for the graph's drawing."""
+    return Edge(rule), list(get_args(get_type_hints(rule)["return"]))
 
 
 def _route(

@@ -11,21 +11,24 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite, StateSnapshot, StateUpdate
-from pydantic import BaseModel, create_model
-from typing_extensions import get_type_hints
+from pydantic import BaseModel
 
 from loopwright import background
 from loopwright.approvals import asked_about
 from loopwright.errors import ConfigurationError, ContinuationError
 from loopwright.events import AgentEnd, AgentStart
-from loopwright.graph.admission import addressed, admit, admit_update
+from loopwright.graph.admission import addressed, admit, admit_update, schema_of
 from loopwright.graph.guard import RUN_KEY
+from loopwright.graph.holding import give_back, take
 from loopwright.graph.pump import Pump
+from loopwright.graph.rewinding import rewound, updated
 from loopwright.graph.streams import Framing
 from loopwright.outcome import usage_of
 from loopwright.runs import Dependencies, Run
 from loopwright.state.database import Database
+from loopwright.state.keeping import forget, thin
 from loopwright.state.lease import Leases
+from loopwright.state.lease_table import LEASE_KEY
 from loopwright.state.messages import new_id
 from loopwright.state.schema import AgentInput, AgentOutput, Decision, Overrides
 
@@ -74,17 +77,21 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """Run the graph and stream it as LangGraph does; our events are on the `custom` stream.
 
         `durability` and `checkpoint_during` are accepted and ignored. Raises InputError,
-        BusyThreadError, ConfigurationError or ContinuationError before anything is stored.
+        BusyThreadError, ConfigurationError or ContinuationError before anything is stored, and
+        LeaseLostError when another process has taken the thread from a run that was suspended.
         """
         full = ensure_config(config)
         nested = bool(full.get("configurable", {}).get("checkpoint_ns"))
         admitted = admit(input, nested=nested)
         run = self._claimed(full)
         run.overrides = cast(Overrides, dict(context or {}))
+        run.kept = bool(self._saver(full))
         framing = Framing.of(stream_mode or self.stream_mode, options)
         given: Any = admitted.graph_input
         pump: Pump | None = None
         try:
+            await take(run.lease, run.id, self._saver(full))
+            full = await rewound(self._saver(full), run.dependencies.log, full)
             if admitted.resumes:
                 stopped = await self._stopped(run, full)
                 given = addressed(given, stopped.interrupts)
@@ -102,19 +109,17 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 async for chunk in chunks:
                     yield chunk
             if run.refusal is not None:
+                await self._forget_refused(run, full)
                 raise run.refusal
-            if run.settled:
-                for frame in framing.frames(framing.collect(run)):
-                    yield frame
-                return
-            async for frame in self._interrupted(run, full, framing):
+            told = framing.collect(run)
+            if not run.settled:
+                await self._interrupted(run, full)
+            await thin(self._saver(full), run.lease, run.settings.keep_checkpoints)
+            await give_back(run.lease, pump)  # who hears of the end may begin the next run
+            for frame in framing.frames(told):
                 yield frame
         finally:
-            # Not before its last node is over, even if the caller did not wait for that.
-            if pump is None:
-                run.lease.release()
-            else:
-                pump.on_end(run.lease.release)
+            await give_back(run.lease, pump)
 
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
@@ -128,7 +133,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         """As LangGraph's, but the ledger only grows: raises InputError for removals and edits."""
         snapshot = await self.aget_state(config)
         admitted = admit_update(supersteps, snapshot.values.get("messages", []))
-        return await super().abulk_update_state(config, admitted)
+        log, saver = self.dependencies.log, self._saver(config)
+        return await super().abulk_update_state(config, await updated(saver, log, config, admitted))
 
     def bulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
@@ -137,19 +143,29 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return background.run(lambda: self.abulk_update_state(config, supersteps))
 
     def rewrite(self, thread: str, messages: Sequence[AnyMessage]) -> None:
-        """Replace the stored transcript of an idle thread, as its owner: `Agent.reset` only."""
+        """Replace the stored transcript of a thread, as its owner: `Agent.reset` only.
+
+        Raises BusyThreadError.
+        """
         values = {
             "messages": Overwrite(list(messages)),
             "compaction": None,
             "decision": Decision(kind="done"),
         }
-        update = StateUpdate(values, "finish", None)
-        config: RunnableConfig = {"configurable": {"thread_id": thread}}
-        background.run(lambda: super(AgentGraph, self).abulk_update_state(config, [[update]]))
+        background.run(lambda: self._rewritten(thread, StateUpdate(values, "finish", None)))
+
+    async def _rewritten(self, thread: str, update: StateUpdate) -> None:
+        lease = self.leases.claim(thread)
+        config: RunnableConfig = {"configurable": {"thread_id": thread, LEASE_KEY: lease}}
+        try:
+            await take(lease, new_id(), self._saver(config))
+            await super().abulk_update_state(config, [[update]])
+        finally:
+            await give_back(lease)
 
     def get_input_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
         """What callers send, not what the entrance makes of it."""
-        return _schema(AgentInput, self.get_name("Input"))
+        return schema_of(AgentInput, self.get_name("Input"))
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
         return self.get_input_schema(config).model_json_schema()
@@ -163,7 +179,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         return AgentOutput
 
     def get_output_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
-        return _schema(AgentOutput, self.get_name("Output"))
+        return schema_of(AgentOutput, self.get_name("Output"))
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         """How a notebook shows the graph: as text, without asking any server to draw it."""
@@ -186,7 +202,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def _config(self, config: RunnableConfig, run: Run) -> RunnableConfig:
         """The caller's config with what the entrance decides."""
         given = config.get("configurable", {})
-        configurable = {**given, "thread_id": run.thread, RUN_KEY: run}
+        configurable = {**given, "thread_id": run.thread, RUN_KEY: run, LEASE_KEY: run.lease}
         if self._saver(config):
             configurable[DURABILITY_KEY] = "sync"
         return {**config, "configurable": configurable, "recursion_limit": STEPS}
@@ -223,10 +239,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         for frame in framing.frames(told):
             yield frame
 
-    async def _interrupted(
-        self, run: Run, config: RunnableConfig, framing: Framing
-    ) -> AsyncIterator[Any]:
-        """The `agent_end` of a run that stopped at an interrupt; it can be resumed.
+    async def _interrupted(self, run: Run, config: RunnableConfig) -> None:
+        """Tell the `agent_end` of a run that stopped at an interrupt; it can be resumed.
 
         Raises ConfigurationError where nothing is kept.
         """
@@ -238,7 +252,6 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
         snapshot = await self.aget_state(self._config(config, run))
         record, messages = snapshot.values.get("run"), snapshot.values.get("messages", [])
         produced = messages[record["first"] :] if record else []
-        told = framing.collect(run)
         await run.emitter.emit(
             AgentEnd(
                 thread=run.thread,
@@ -251,18 +264,16 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
             ),
             stored=True,
         )
-        for frame in framing.frames(told):
-            yield frame
+
+    async def _forget_refused(self, run: Run, config: RunnableConfig) -> None:
+        """Leave nothing of a thread that a refused run would have begun."""
+        saver = self._saver(config)
+        if not saver or run.lease.namespace:
+            return
+        values = (await self.aget_state(self._config(config, run))).values
+        if "run" not in values and not values.get("messages"):
+            await forget(saver, run.thread)
 
 
 def _nothing_to_resume(thread: str, remedy: str) -> ContinuationError:
     return ContinuationError(f"thread {thread!r} has nothing to resume: {remedy}", thread=thread)
-
-
-def _schema(shape: Any, name: str) -> type[BaseModel]:
-    """A pydantic model of a TypedDict, named for the server's documentation."""
-    # With the extras a message is told by its type; without them every kind of message is tried.
-    hints = get_type_hints(shape, include_extras=True)
-    fields: Any = {field: (hint, ...) for field, hint in hints.items()}
-    model: type[BaseModel] = create_model(name, **fields)
-    return model

@@ -16,6 +16,7 @@ from langgraph.types import Overwrite
 
 from loopwright.errors import StateError
 from loopwright.events import AnyEvent, to_json
+from loopwright.graph.direct import listeners
 from loopwright.runs import Ids, Run, Update, changed, opened
 from loopwright.settings import Settings
 from loopwright.state.schema import AgentState, Decision, RunRecord
@@ -68,9 +69,9 @@ def _entered(state: AgentState, config: RunnableConfig, runtime: Runtime[Any]) -
         raise StateError("this graph was run around its entrance: call its own methods")
     run.appended, run.rewritten, run.cursor = [], None, None
     run.store = runtime.store
-    run.emitter.write = runtime.stream_writer
+    run.emitter.write = run.sink or runtime.stream_writer
     run.emitter.dispatch = _callback_dispatch(config)
-    run.emitter.release()  # this node runs, so the step before it was committed
+    run.emitter.release()  # this node runs, so what the steps before have added is committed
     if run.ids is None and "settings" in state:
         run.ids = Ids.of(state["messages"])
         run.settings = Settings.from_json(state["settings"])
@@ -79,7 +80,7 @@ def _entered(state: AgentState, config: RunnableConfig, runtime: Runtime[Any]) -
 
 def _callback_dispatch(config: RunnableConfig) -> Callable[[AnyEvent], Awaitable[None]] | None:
     """How events reach callback handlers (`astream_events`), if any of them listens."""
-    handlers: list[Any] = getattr(config.get("callbacks"), "handlers", [])
+    handlers = listeners(config)
     deaf = (BaseCallbackHandler.on_custom_event, AsyncCallbackHandler.on_custom_event)
     if all(type(handler).on_custom_event in deaf for handler in handlers):
         return None

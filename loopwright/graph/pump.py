@@ -43,6 +43,11 @@ class Pump:
                 self._task.cancel()
             await asyncio.wait([self._task])
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the task has ended, whatever became of it."""
+        return self._task.done()
+
     def on_end(self, callback: Callable[[], None]) -> None:
         """Call back when the task is over: at once if it is."""
         if self._task.done():

@@ -36,7 +36,7 @@ class Framing:
         """A list of what the stream still owes, that gets what the run emits from now on, until a
         node takes the stream over. Everything told so far is committed."""
         told: list[AnyEvent] = []
-        run.emitter.write = told.append
+        run.emitter.write = run.sink or told.append
         run.emitter.dispatch = None
         run.emitter.release()
         return told

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from loopwright.events import Compaction
+from loopwright.failpoints import reach
 from loopwright.providers.contract import ModelRequest, StreamEnd
 from loopwright.runs import Run, Update
 from loopwright.state.messages import ABORTED, ERROR, new_id, stop_reason
@@ -46,6 +47,7 @@ async def compact(state: AgentState, run: Run) -> Update:
         estimated_tokens(shown(view, state["messages"]), size),
     )
     await run.emit(Compaction(tokens_before=before, tokens_after=after))
+    reach("compaction")
     return {"decision": Decision(kind="turn"), "view": view, "compaction": view}
 
 

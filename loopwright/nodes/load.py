@@ -10,8 +10,10 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from loopwright.errors import ConfigurationError, ContinuationError, InputError, LoopwrightError
 from loopwright.events import AgentStart, Repair, TurnStart
+from loopwright.failpoints import reach
 from loopwright.providers.contract import Provider
 from loopwright.queues import Taken, deliver, take
+from loopwright.recovery import unanswered
 from loopwright.runs import Ids, Run, Update, opened
 from loopwright.settings import Limits, Settings
 from loopwright.state.repair import repair
@@ -21,7 +23,6 @@ from loopwright.state.schema import (
     Cursor,
     Decision,
     View,
-    held_results,
     no_cursor,
 )
 from loopwright.state.transcript import faults
@@ -44,7 +45,7 @@ async def load(state: AgentState, run: Run) -> Update:
     A refused run emits nothing and leaves the ledger as it was. A provider that fails to come up
     for another reason than its configuration is a fault behind the prompts, which are kept.
     """
-    history, report = _mended(state, run)
+    history, report = await _mended(state, run)
     cursor = state.get("cursor") or no_cursor()
     try:
         run.settings = frozen_settings(run)
@@ -140,10 +141,11 @@ def _system_prompt(state: AgentState, run: Run) -> str:
     return state.get("system_prompt", "") if given is None else given
 
 
-def _mended(state: AgentState, run: Run) -> tuple[list[AnyMessage], dict[str, int]]:
+async def _mended(state: AgentState, run: Run) -> tuple[list[AnyMessage], dict[str, int]]:
     """The transcript that the run starts with, and what was mended (empty: nothing).
 
-    It is the stored one, repaired as the policy says, or the one that its owner has edited.
+    It is the stored one, repaired as the policy says, or the one that its owner has edited. What
+    the journal knows of a call answers it: its result, or that it was never started.
     """
     history = state.get("messages", []) if run.transcript is None else run.transcript
     record = state.get("run")
@@ -151,10 +153,12 @@ def _mended(state: AgentState, run: Run) -> tuple[list[AnyMessage], dict[str, in
     if died and record is not None:
         run.resumed_from = record["id"]
     policy = run.dependencies.settings.repair_policy
-    if policy == "off" or (policy == "died" and not died):
+    if policy == "off" or (policy == "died" and not died) or not faults(history):
         return history, {}
-    mended, report = repair(history, held_results(state.get("held")))
-    return (mended, report.counts()) if report.changed else (history, {})
+    known = await unanswered(history, state.get("held"), run)
+    mended, report = repair(history, known.results, known.extra)
+    reach("repair")
+    return mended, report.counts()
 
 
 def _loaded_view(state: AgentState, history: list[AnyMessage]) -> View:

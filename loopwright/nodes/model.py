@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from loopwright.errors import ContextOverflowError, ModelError
 from loopwright.events import MessageStart, MessageUpdate
+from loopwright.failpoints import reach
 from loopwright.hooks import KeptContext, settled
 from loopwright.outcome import usage_of
 from loopwright.providers.contract import (
@@ -144,6 +145,7 @@ async def _answer(provider: Provider, request: ModelRequest, run: Run) -> AIMess
     """Stream one answer into events and the ledger. Raises what the provider raises."""
     stream = _Stream(run, provider)
     async for event in provider.stream(request):
+        reach("model")
         if isinstance(event, StreamEnd):
             return await stream.end(event.message)
         await stream.tell(event)

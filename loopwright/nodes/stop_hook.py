@@ -26,7 +26,7 @@ async def stop_hook(state: AgentState, run: Run) -> Update:
         not_executed = run.dependencies.wording.not_executed
         await close_open_calls(state, run, lambda call: tool_error(call, not_executed))
     message, results = last_turn(ledger(state, run))
-    await run.emit(TurnEnd(message=message, tool_results=results))
+    await run.emit(TurnEnd(message=message, tool_results=results), stored=not run.appended)
     if kind == "hard_stop":
         return {"decision": Decision(kind="hard_stop")}
     return {"decision": await _after_turn(state, run, kind)}

@@ -1,18 +1,30 @@
 """The node that runs the calls of one assistant message and appends a result for each.
 
-What one call goes through lives in `calls`, how a person is asked in `approvals`.
+What one call goes through lives in `calls` and `performing`, how a person is asked in `approvals`.
 """
 
 import asyncio
 from collections.abc import Sequence
 from copy import deepcopy
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp
 
 from loopwright.approvals import asked
-from loopwright.calls import Asking, Batch, Outcome, Prepared, end, perform, prepare, refused, start
-from loopwright.runs import Run, Update, context
+from loopwright.calls import (
+    Asking,
+    Batch,
+    Outcome,
+    Prepared,
+    end,
+    prepare,
+    recalled,
+    refused,
+    start,
+)
+from loopwright.performing import announce, perform
+from loopwright.recovery import is_sequential, opened
+from loopwright.runs import Run, Update
 from loopwright.state.messages import LENGTH, Call, calls, stop_reason
 from loopwright.state.repair import interrupted
 from loopwright.state.schema import AgentState, Decision, Held, held_results
@@ -27,20 +39,28 @@ async def tool_batch(state: AgentState, run: Run) -> Update:
     Writes `again`, `satisfied` if every result of the batch asks to end the run (S2-06), or `tools`
     if the batch goes on in parts. Results join the ledger in source order. Calls of an answer cut
     off by `length` are refused without running or asking a hook, and never end the run (S2-05).
+
+    What the calls do is noted in the journal if one of their tools has effects, or a person is
+    asked. A run that carries on a batch uses what was noted, and runs nothing twice.
     """
     message, results = last_turn(state["messages"])
     held = state.get("held")
     answered = {result.tool_call_id for result in results}
     answered |= set(held_results(held))
     waiting = [call for call in calls(message) if call.id not in answered]
-    batch = Batch(message, context(state, run), state["system_prompt"], run)
+    batch = await opened(state, run, message)
     if stop_reason(message) == LENGTH:
         return await _cut_off(batch, waiting)
     if held is not None:
         return await _part(batch, waiting, held)
-    if _is_sequential(run, waiting):
-        return await _sequential(batch, waiting)
-    return await _parallel(batch, waiting)
+    run_all = _sequential if is_sequential(run, waiting) else _parallel
+    try:
+        return await run_all(batch, waiting)
+    except GraphBubbleUp:
+        raise
+    except Exception:
+        await _keep_finished(batch, waiting)
+        raise
 
 
 async def _cut_off(batch: Batch, waiting: Sequence[Call]) -> Update:
@@ -50,13 +70,6 @@ async def _cut_off(batch: Batch, waiting: Sequence[Call]) -> Update:
         outcome = await end(batch, refused(call, text))
         await batch.run.append(outcome.message())
     return {"decision": Decision(kind="again")}
-
-
-def _is_sequential(run: Run, batch: Sequence[Call]) -> bool:
-    """The policy says so, or a called tool does; a tool cannot lift the policy (S2-04)."""
-    tools = [run.offered_tools().get(call.name) for call in batch]
-    forced = any(tool is not None and tool.execution_mode == "sequential" for tool in tools)
-    return forced or run.settings.tool_execution == "sequential"
 
 
 async def _sequential(batch: Batch, waiting: Sequence[Call]) -> Update:
@@ -77,10 +90,10 @@ async def _sequential(batch: Batch, waiting: Sequence[Call]) -> Update:
             held = Held(results=[], extra=_extra(outcomes), terminate=_all_terminate(outcomes))
             return {"decision": Decision(kind="tools"), "held": held}
         outcomes.append(outcome)
-        await batch.run.append(outcome.message())
+        await batch.run.append(outcome.message(), stored=batch.journal.in_use)
         if batch.run.signal.aborted:
             break
-    await _close(batch.run, waiting[len(outcomes) :], _extra(outcomes))
+    await _close(batch, waiting[len(outcomes) :], _extra(outcomes))
     return {"decision": _verdict(_all_terminate(outcomes))}
 
 
@@ -92,7 +105,10 @@ async def _alone(batch: Batch, call: Call, *, may_ask: bool) -> Outcome | None:
         if not may_ask:
             return None
         ready = (await asked(batch, [ready]))[call.id]
-    return await (perform(batch, ready) if isinstance(ready, Prepared) else end(batch, ready))
+    if isinstance(ready, Outcome):
+        return await end(batch, ready)
+    await announce(batch, [ready])
+    return await perform(batch, ready)
 
 
 async def _part(batch: Batch, waiting: Sequence[Call], held: Held) -> Update:
@@ -109,16 +125,18 @@ async def _part(batch: Batch, waiting: Sequence[Call], held: Held) -> Update:
     order = [call.id for call in calls(batch.message)]
     for message in sorted(held["results"], key=lambda result: order.index(result.tool_call_id)):
         await batch.run.append(message)
-    await _close(batch.run, waiting[1:], held["extra"])
+    await _close(batch, waiting[1:], held["extra"])
     return {"decision": _verdict(held["terminate"]), "held": None}
 
 
 async def _next_part(batch: Batch, call: Call, held: Held) -> Outcome:
     """One call of such a batch; what a person has approved already is not asked again."""
     approved, tool = held.get("approved", {}), batch.run.offered_tools().get(call.name)
-    if call.id in approved and tool is not None:
+    if call.id in approved and tool is not None and recalled(batch, call) is None:
         await start(batch, call)
-        return await perform(batch, Prepared(call, tool, deepcopy(approved[call.id])))
+        prepared = Prepared(call, tool, deepcopy(approved[call.id]))
+        await announce(batch, [prepared])
+        return await perform(batch, prepared)
     outcome = await _alone(batch, call, may_ask=True)
     assert outcome is not None
     return outcome
@@ -138,6 +156,7 @@ async def _parallel(batch: Batch, waiting: Sequence[Call]) -> Update:
         if batch.run.signal.aborted:
             break
     settled = await _answered(batch, ready)
+    await announce(batch, settled)
     bodies = await _all_settled(batch, settled)
     outcomes = [body for body in bodies if isinstance(body, Outcome)]
     failures = [body for body in bodies if isinstance(body, Exception)]
@@ -146,11 +165,10 @@ async def _parallel(batch: Batch, waiting: Sequence[Call]) -> Update:
             raise failures[0]
         return {"decision": Decision(kind="tools"), "held": _held(outcomes, ready, settled)}
     if failures:
-        await _keep_finished(batch.run, settled, bodies)
         raise next(failure for failure in failures if not isinstance(failure, GraphBubbleUp))
     for outcome in outcomes:
         await batch.run.append(outcome.message())
-    await _close(batch.run, waiting[len(outcomes) :], _extra(outcomes))
+    await _close(batch, waiting[len(outcomes) :], _extra(outcomes))
     return {"decision": _verdict(_all_terminate(outcomes))}
 
 
@@ -167,7 +185,10 @@ async def _answered(batch: Batch, ready: Sequence[Ready]) -> list[Prepared | Out
     for item in ready:
         if isinstance(item, Asking):
             answer = answers[item.call.id]
-            item = await end(batch, answer) if isinstance(answer, Outcome) else answer
+            if isinstance(answer, Outcome):
+                batch.journal.refused(item.call, answer.noted())
+                await end(batch, answer)
+            item = answer
         settled.append(item)
     return settled
 
@@ -199,14 +220,16 @@ async def _all_settled(
     ]
 
 
-async def _keep_finished(
-    run: Run, settled: Sequence[Prepared | Outcome], bodies: Sequence[Outcome | BaseException]
-) -> None:
-    """Store what has finished beside a call whose listener failed; policy `leave` leaves all."""
-    if run.settings.cancel_policy == "record":
-        for item, body in zip(settled, bodies, strict=True):
-            finished = body.message() if isinstance(body, Outcome) else interrupted(item.call)
-            await run.append(finished)
+async def _keep_finished(batch: Batch, waiting: Sequence[Call]) -> None:
+    """Store what has finished when a listener or the log failed; policy `leave` leaves all."""
+    done = [at for at, call in enumerate(waiting, 1) if call.id in batch.outcomes]
+    if batch.run.settings.cancel_policy == "leave" or not done:
+        return
+    stored = {m.tool_call_id for m in batch.run.appended if isinstance(m, ToolMessage)}
+    for call in waiting[: done[-1]]:
+        if call.id not in stored:
+            outcome = batch.outcomes.get(call.id)
+            await batch.run.append(outcome.message() if outcome else interrupted(call))
 
 
 def _held(
@@ -239,12 +262,15 @@ def _verdict(terminate: bool) -> Decision:
     return Decision(kind="satisfied" if terminate else "again")
 
 
-async def _close(run: Run, unstarted: Sequence[Call], extra: Sequence[AnyMessage]) -> None:
+async def _close(batch: Batch, unstarted: Sequence[Call], extra: Sequence[AnyMessage]) -> None:
     """Answer the calls that an abort kept from starting, if the policy says so (K1, K24); then add
     what tools sent along.
     """
+    run, closed = batch.run, list[Outcome]()
     if run.settings.cancel_policy == "record":
-        for call in unstarted:
-            await run.append(refused(call, run.dependencies.wording.aborted).message())
-    for message in extra:
+        aborted = run.dependencies.wording.aborted
+        closed = [recalled(batch, call) or refused(call, aborted) for call in unstarted]
+    for outcome in closed:
+        await run.append(outcome.message())
+    for message in [*extra, *_extra(closed)]:
         await run.append(message)

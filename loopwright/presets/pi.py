@@ -5,7 +5,7 @@ Everything else about its control flow is the default's.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from langchain_core.messages import AIMessage, AnyMessage
 
@@ -16,6 +16,7 @@ from loopwright.loops import LoopStream
 from loopwright.loops import agent_loop as _agent_loop
 from loopwright.loops import agent_loop_continue as _agent_loop_continue
 from loopwright.ongoing import Ongoing
+from loopwright.queueing import PromptOptions
 from loopwright.runs import Dependencies
 from loopwright.settings import Limits, Settings
 from loopwright.signals import AbortSignal
@@ -63,12 +64,10 @@ class PiAgent(Agent):
         self._loaded = True
         self._live.messages.extend(as_messages(list(messages)))
 
-    def prompt(
-        self, prompt: Prompt, *, thread: str | None = None, images: Sequence[Any] = ()
-    ) -> Ongoing:
+    def prompt(self, prompt: Prompt, **options: Unpack[PromptOptions]) -> Ongoing:
         """As Agent's, refused in Pi's words."""
         try:
-            return super().prompt(prompt, thread=thread, images=images)
+            return super().prompt(prompt, **options)
         except BusyThreadError:
             raise Refused(
                 "Agent is already processing a prompt. Use steer() or followUp() to queue "

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
+from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable
 from pydantic import SecretStr
 
@@ -19,8 +20,9 @@ from loopwright.providers import finish
 from loopwright.providers.assembly import Answer
 from loopwright.providers.contract import ModelRequest, StreamEnd, StreamEvent, StreamStart
 from loopwright.providers.failures import classify, redacted
+from loopwright.providers.outgoing import Outgoing
 from loopwright.providers.reading import AbortableReader
-from loopwright.providers.wire import request_messages
+from loopwright.signals import AbortSignal
 from loopwright.tools.contract import Tool
 
 Bound = Runnable[LanguageModelInput, AIMessage]
@@ -71,6 +73,7 @@ class ChatModelProvider:
         self._context_window = context_window
         self._models: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, BaseChatModel]]
         self._models = WeakKeyDictionary()
+        self._outgoing: WeakKeyDictionary[AbortSignal, Outgoing] = WeakKeyDictionary()
         self._unused: BaseChatModel | None = model
         self._lock = threading.Lock()
         self._bound: tuple[tuple[BaseChatModel, tuple[Tool, ...], Bound], ...] = ()
@@ -88,8 +91,11 @@ class ChatModelProvider:
         """
         model = await self._model(request.api_key or "")
         bound = self._with_tools(model, request.tools)
-        messages = request_messages(request.system_prompt, request.messages)
-        source = bound.astream(messages, **self._thinking.get(request.thinking_level, {}))
+        outgoing = self._outgoing.setdefault(request.signal, Outgoing())
+        messages = outgoing.messages(request.system_prompt, request.messages)
+        # Not validated: of a plain list langchain would convert and check every message again.
+        given = ChatPromptValue.model_construct(messages=messages)
+        source = bound.astream(given, **self._thinking.get(request.thinking_level, {}))
         answer = Answer(provider=self.id, model=self.name)
         started = False
         async with AbortableReader(source, request.signal) as chunks:

@@ -33,6 +33,9 @@ THINKING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reas
 
 _NO_CONTENT = THINKING_BLOCKS | CALL_BLOCKS.keys()
 
+SENT_TYPES = (HumanMessage, AIMessage, ToolMessage)
+"""The messages of a ledger that are sent; stored system rows and other roles are not."""
+
 _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
 
 Content = str | list[str | dict[Any, Any]]
@@ -49,10 +52,15 @@ def request_messages(system_prompt: str, messages: Sequence[AnyMessage]) -> list
     know (content, calls, call id, name), and nothing in it breaks JSON or UTF-8. Messages that are
     fit to send as they are stay the same objects.
     """
-    known = [m for m in messages if isinstance(m, HumanMessage | AIMessage | ToolMessage)]
-    paired, _ = repair([_with_clean_ids(message) for message in known])
-    sent = [form for message in paired if (form := _sendable(message)) is not None]
-    return [SystemMessage(clean_text(system_prompt)), *sent] if system_prompt else sent
+    known = [m for m in messages if isinstance(m, SENT_TYPES)]
+    paired, _ = repair([with_clean_ids(message) for message in known])
+    sent = [form for message in paired if (form := sendable(message)) is not None]
+    return [*prompt_message(system_prompt), *sent]
+
+
+def prompt_message(system_prompt: str) -> list[BaseMessage]:
+    """The message in front of a request, if there is a prompt."""
+    return [SystemMessage(clean_text(system_prompt))] if system_prompt else []
 
 
 def api_messages(messages: Sequence[AnyMessage], system_prompt: str) -> list[dict[str, Any]]:
@@ -68,7 +76,7 @@ def openai_form(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     return [_openai_message(message) for message in messages]
 
 
-def _with_clean_ids(message: AnyMessage) -> AnyMessage:
+def with_clean_ids(message: AnyMessage) -> AnyMessage:
     """Call ids are cleaned before pairing, because two of them may become one."""
     if isinstance(message, ToolMessage):
         id = clean_text(message.tool_call_id)
@@ -81,7 +89,7 @@ def _with_clean_ids(message: AnyMessage) -> AnyMessage:
     return message
 
 
-def _sendable(message: AnyMessage) -> BaseMessage | None:
+def sendable(message: AnyMessage) -> BaseMessage | None:
     """The message as it may be sent, None if nothing is left of it."""
     if isinstance(message, AIMessage):
         return _assistant(message)

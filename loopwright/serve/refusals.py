@@ -12,6 +12,7 @@ from loopwright.errors import (
     ContinuationError,
     DatabaseError,
     InputError,
+    LeaseLostError,
     UnknownThreadError,
 )
 
@@ -19,6 +20,7 @@ STATUSES: dict[type[Exception], int] = {
     InputError: 400,
     UnknownThreadError: 404,
     BusyThreadError: 409,
+    LeaseLostError: 409,
     ContinuationError: 409,
     ConfigurationError: 422,
 }

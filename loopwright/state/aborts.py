@@ -1,21 +1,20 @@
-"""Aborting a run from another process: a request in the log, noticed by whoever runs the thread.
+"""Aborting a run from another process: a request in the log, heard by whoever runs the thread.
 
 What an abort does to a run is the loop's; inside one process the signal is set directly.
 """
 
-import threading
 import time
+import weakref
+from collections.abc import Iterable
 from typing import Protocol
 
-from loopwright.state.lease import Leases
+from loopwright.state.lease import Lease
 from loopwright.state.log import Log
 
 ABORT = "abort"
-INTERVAL = 0.2
-"""Seconds between two looks at the log while something runs."""
 
 
-class WatchedLog(Log, Protocol):
+class SharedLog(Log, Protocol):
     """A log that other processes write too."""
 
     def version(self) -> int:
@@ -28,52 +27,24 @@ def request_abort(log: Log, thread: str, reason: str) -> None:
     log.append(thread, ABORT, {"at": time.time(), "reason": reason})
 
 
-class AbortWatch:
-    """A thread that looks for abort requests while this process runs something, and only then."""
+class AbortRequests:
+    """The requests that other processes have put into a log."""
 
-    def __init__(self, log: WatchedLog, leases: Leases) -> None:
-        self._log, self._leases = log, leases
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._closed = threading.Event()
+    def __init__(self, log: SharedLog) -> None:
+        self._log = log
         self._seen = -1
-        leases.watchers.append(self.notice)
+        self._up_to_date: weakref.WeakSet[Lease] = weakref.WeakSet()
 
-    def notice(self) -> None:
-        """A run begins: make sure that someone looks."""
-        with self._lock:
-            running = self._thread is not None and self._thread.is_alive()
-            if not running and not self._closed.is_set():
-                self._thread = threading.Thread(
-                    target=self._watch, name="loopwright-aborts", daemon=True
-                )
-                self._thread.start()
-
-    def close(self) -> None:
-        """Stop looking, and return when the thread is gone."""
-        self._closed.set()
-        if self.notice in self._leases.watchers:
-            self._leases.watchers.remove(self.notice)
-        with self._lock:
-            thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
-
-    def _watch(self) -> None:
-        while True:
-            self._look()
-            stop = self._closed.wait(INTERVAL)
-            with self._lock:
-                if stop or not self._leases.held():
-                    self._thread = None
-                    return
-
-    def _look(self) -> None:
+    def deliver(self, leases: Iterable[Lease]) -> None:
+        """Set the signals of the runs that are meant. Costs one look if nothing was written."""
         version = self._log.version()
-        if version == self._seen:
-            return
-        self._seen = version
-        for lease in self._leases.held():
+        if version != self._seen:
+            self._up_to_date = weakref.WeakSet()
+        for lease in leases:
+            if lease in self._up_to_date:
+                continue
             for entry in self._log.read(lease.thread, [ABORT]):
                 if entry.body["at"] >= lease.claimed:
                     lease.signal.abort(entry.body["reason"])
+            self._up_to_date.add(lease)
+        self._seen = version

@@ -63,7 +63,7 @@ def extend(
     elif _end(cursor, base.branch) == base.length:
         branch, length = base
     else:
-        branch, length = _fork(cursor, place, channel, base), base.length
+        branch, length = fork(cursor, place, channel, base), base.length
     cursor.executemany(
         _APPEND,
         [
@@ -85,6 +85,17 @@ def read(cursor: sqlite3.Cursor, ref: Ref, start: int = 0) -> list[Typed]:
     return found
 
 
+def fork(cursor: sqlite3.Cursor, place: Place, channel: str, base: Ref) -> int:
+    """A new branch behind `base`, of whatever thread; its parent has the rows just below."""
+    parent: int | None = base.branch
+    while parent is not None:
+        above, start = cursor.execute(_BRANCH, (parent,)).fetchone()
+        if start < base.length:
+            break
+        parent = above
+    return _start(cursor, place, channel, parent, base.length)
+
+
 def _start(
     cursor: sqlite3.Cursor, place: Place, channel: str, parent: int | None, fork: int
 ) -> int:
@@ -96,14 +107,3 @@ def _start(
 def _end(cursor: sqlite3.Cursor, branch: int) -> int | None:
     (last,) = cursor.execute(_LAST, (branch,)).fetchone()
     return None if last is None else int(last) + 1
-
-
-def _fork(cursor: sqlite3.Cursor, place: Place, channel: str, base: Ref) -> int:
-    """A new branch behind `base`; its parent is the branch that has the rows just below."""
-    parent: int | None = base.branch
-    while parent is not None:
-        above, fork = cursor.execute(_BRANCH, (parent,)).fetchone()
-        if fork < base.length:
-            break
-        parent = above
-    return _start(cursor, place, channel, parent, base.length)

@@ -6,9 +6,10 @@ How lists, other values, pending writes and bodies are stored is said in `branch
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -21,20 +22,20 @@ from langgraph.checkpoint.base import (
     get_checkpoint_id,
     get_checkpoint_metadata,
 )
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.utils import search_where
 
+from loopwright.failpoints import reach
 from loopwright.state import pending
 from loopwright.state.bodies import TYPE, encode
 from loopwright.state.branches import Place
-from loopwright.state.copying import copy_thread
-from loopwright.state.database import Database, translated
-from loopwright.state.hopping import HoppingSaver
+from loopwright.state.connecting import translated
+from loopwright.state.database import Database
+from loopwright.state.keeping import KeepingSaver
+from loopwright.state.lease_table import LeaseTable, holds
 from loopwright.state.linear_file import LinearFile
 from loopwright.state.migrations import migrate
 from loopwright.state.pending import Task
 from loopwright.state.reading import VISIBLE, Reading, config_of, place_of
-from loopwright.state.retention import Retention
 from loopwright.state.slots import Held, Storing
 
 COMPARED = 2
@@ -42,6 +43,9 @@ COMPARED = 2
 
 LONG = 16
 """After how many supersteps a value that did not change moves out of the bodies."""
+
+_BRANCH = "branch:to:"
+"""How the channels begin that start a node."""
 
 _INPUT_TASK = "00000000-0000-0000-0000-000000000000"
 _PAGE = 20
@@ -51,19 +55,10 @@ _PUT = (
     " parent_checkpoint_id, type, checkpoint, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 _KEYS = "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints"
-_THREADS = (
-    "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''"
-    " GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC"
-)
 
 
-def _strict_serde() -> JsonPlusSerializer:
-    """Only LangGraph's and langchain-core's safe types are revived, and nothing is unpickled."""
-    return JsonPlusSerializer(pickle_fallback=False, allowed_msgpack_modules=None)
-
-
-class SqliteCheckpointer(HoppingSaver):
-    """A saver for any LangGraph graph, sync and async, bound to no event loop.
+class SqliteCheckpointer(KeepingSaver):
+    """A saver for any LangGraph graph, sync and async, bound to no event loop; see OpenedSaver.
 
     Each element of a list is stored once, any other value when its version changed; a stock file is
     opened in place. An element that is changed in place is noticed when it is one of the last
@@ -71,22 +66,31 @@ class SqliteCheckpointer(HoppingSaver):
 
     `fold_writes` commits a task's writes with the checkpoint that they lead to: for graphs of which
     every superstep is one task. Interrupts and errors are committed at once all the same.
+    `passing` names channels that only say where such a graph is: a checkpoint that changes nothing
+    else while the graph goes on is committed with the next one, or before anything else is read. A
+    kill in between leads back to the checkpoint before, and its step is run again.
 
     Async calls make one hop to the database's thread and are not cut short by a cancellation.
     Nothing stored is ever unpickled. Raises DatabaseError, also for a file of a newer schema.
     """
 
     def __init__(
-        self, database: Database, *, fold_writes: bool = False, compared: int | None = COMPARED
+        self,
+        database: Database | str | Path | None = None,
+        *,
+        fold_writes: bool = False,
+        passing: Collection[str] = (),
+        compared: int | None = COMPARED,
     ) -> None:
-        super().__init__(database.connection, serde=_strict_serde())
-        self.database = database
+        super().__init__(database)
         self._fold_writes, self._compared = fold_writes, compared
+        self._passing = frozenset(passing)
         with self.cursor():  # makes LangGraph's own tables
             pass
-        migrate(database)
-        self._file = LinearFile(database)
-        database.before_close.append(self.flush)
+        migrate(self.database)
+        self._file = LinearFile(self.database)
+        self.leases = LeaseTable(self.database, self.flush)
+        self.database.before_close.append(self.flush)
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
@@ -105,11 +109,6 @@ class SqliteCheckpointer(HoppingSaver):
                 raise
             finally:
                 cursor.close()
-
-    def thread_ids(self) -> list[str]:
-        """The stored threads, the one written last first."""
-        with self._file.snapshot(self.serde) as reading:
-            return [row[0] for row in reading.cursor.execute(_THREADS)]
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         place, id = place_of(config), get_checkpoint_id(config)
@@ -165,25 +164,66 @@ class SqliteCheckpointer(HoppingSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        place, parent = place_of(config), get_checkpoint_id(config)
+        place, lease = place_of(config), self.leases.lease_of(config)
         waiting = self._file.waiting.at(place)
+        with self._file.transaction(self.serde, lease=lease) as reading:
+            self._write(reading, config, checkpoint, metadata, new_versions, waiting)
+            reach("put")
+        self._file.waiting.done(place, waiting)
+        return config_of(place, checkpoint["id"])
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        if not self._passes(checkpoint, new_versions):
+            return await super().aput(config, checkpoint, metadata, new_versions)
+        place, lease = place_of(config), self.leases.lease_of(config)
+        waiting = self._file.waiting.at(place)
+
+        def store(reading: Reading) -> None:
+            if holds(reading.cursor, lease):
+                self._write(reading, config, checkpoint, metadata, new_versions, waiting)
+
+        self._file.passing.append(store)
+        self._file.waiting.done(place, waiting)
+        return config_of(place, checkpoint["id"])
+
+    def _passes(self, checkpoint: Checkpoint, new_versions: ChannelVersions) -> bool:
+        """Whether a checkpoint only says where the graph is, and another one will follow it."""
+        others = new_versions.keys() - self._passing
+        on = [name for name in others if name.startswith(_BRANCH)]
+        goes_on = any(name in checkpoint["channel_values"] for name in on)
+        return bool(self._passing) and len(on) == len(others) and goes_on
+
+    def _write(
+        self,
+        reading: Reading,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+        waiting: Task | None,
+    ) -> None:
+        """Store a checkpoint, with the writes that led to it if they have waited."""
+        place, parent = place_of(config), get_checkpoint_id(config)
         told = json.dumps(
             get_checkpoint_metadata(config, metadata), ensure_ascii=False, separators=(",", ":")
         )
-        with self._file.transaction(self.serde) as reading:
-            storing = self._stored(reading, place, parent, checkpoint, new_versions)
-            body = encode(reading.cursor, self._file.shapes, self.serde, checkpoint, storing.slots)
-            if waiting is not None and waiting.checkpoint == parent:
-                pending.pack(reading.cursor, place, self.serde, waiting, storing.lists)
-            elif waiting is not None:
-                pending.store(reading.cursor, place, self.serde, waiting)
-            row = (*place, checkpoint["id"], parent, TYPE, body, told.encode("utf-8", "ignore"))
-            reading.cursor.execute(_PUT, row)
-            versions = dict(checkpoint["channel_versions"])
-            held = Held(checkpoint["id"], versions, storing.slots, storing.all_lists())
-            self._file.memo.wrote(place, held)
-        self._file.waiting.done(place, waiting)
-        return config_of(place, checkpoint["id"])
+        storing = self._stored(reading, place, parent, checkpoint, new_versions)
+        body = encode(reading.cursor, self._file.shapes, self.serde, checkpoint, storing.slots)
+        if waiting is not None and waiting.checkpoint == parent:
+            pending.pack(reading.cursor, place, self.serde, waiting, storing.lists)
+        elif waiting is not None and holds(reading.cursor, waiting.lease):
+            pending.store(reading.cursor, place, self.serde, waiting)
+        row = (*place, checkpoint["id"], parent, TYPE, body, told.encode("utf-8", "ignore"))
+        reading.cursor.execute(_PUT, row)
+        versions = dict(checkpoint["channel_versions"])
+        held = Held(checkpoint["id"], versions, storing.slots, storing.all_lists())
+        self._file.memo.wrote(place, held)
 
     def _stored(
         self,
@@ -196,8 +236,7 @@ class SqliteCheckpointer(HoppingSaver):
         """The channel values of a checkpoint, stored."""
         held = self._file.memo.held(place)
         before = next((known for known in held if known.checkpoint == parent), None)
-        if before is None:
-            before = reading.held(place, parent)
+        before = before or reading.held(place, parent)
         storing = Storing(reading.cursor, self.serde, place, before, held, self._compared)
         versions = checkpoint["channel_versions"]
         newest = max((v for v in versions.values() if isinstance(v, int)), default=0)
@@ -216,7 +255,7 @@ class SqliteCheckpointer(HoppingSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        place, task = _task_of(config, writes, task_id, task_path)
+        place, task = self._task_of(config, writes, task_id, task_path)
         if writes and not self._waits(place, task):
             self._file.commit(place, task, self.serde)
 
@@ -227,9 +266,16 @@ class SqliteCheckpointer(HoppingSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        place, task = _task_of(config, writes, task_id, task_path)
+        place, task = self._task_of(config, writes, task_id, task_path)
         if writes and not self._waits(place, task):
             await self.database.hop(self._file.commit, place, task, self.serde)
+
+    def _task_of(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task: str, path: str
+    ) -> tuple[Place, Task]:
+        checkpoint = str(config["configurable"]["checkpoint_id"])
+        lease = self.leases.lease_of(config)
+        return place_of(config), Task(checkpoint, task, path, tuple(writes), lease)
 
     def _waits(self, place: Place, task: Task) -> bool:
         """Whether a task's writes wait for their checkpoint. LangGraph's own channels never do."""
@@ -252,48 +298,3 @@ class SqliteCheckpointer(HoppingSaver):
         if isinstance(current, str):
             return super().get_next_version(current, channel)
         return (current or 0) + 1
-
-    def flush(self) -> None:
-        """Commit the writes that wait for their checkpoint."""
-        self._file.flush(self.serde)
-
-    def delete_thread(self, thread_id: str) -> None:
-        self._remove([str(thread_id)], Retention.delete)
-
-    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints of these runs, but for what DeltaChannels of others need."""
-        self.flush()
-        with self._file.transaction(self.serde) as reading:
-            threads = Retention(reading).delete_runs(run_ids)
-            self._file.memo.removed(reading.removals(), threads)
-
-    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        self.flush()
-        with self._file.transaction(self.serde) as reading:
-            copy_thread(reading, str(source_thread_id), str(target_thread_id))
-
-    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """`keep_latest` keeps the newest checkpoint of each namespace, and out of sight what its
-        DeltaChannels are rebuilt from; `delete` keeps nothing."""
-        ways = {"keep_latest": Retention.prune, "delete": Retention.delete}
-        if strategy not in ways:
-            raise ValueError(f"unknown strategy {strategy!r}: use one of {', '.join(ways)}")
-        self.flush()
-        self._remove([str(thread) for thread in thread_ids], ways[strategy])
-
-    def _remove(self, threads: Sequence[str], way: Callable[[Retention, str], None]) -> None:
-        with self._file.transaction(self.serde) as reading:
-            retention = Retention(reading)
-            for thread in threads:
-                way(retention, thread)
-            self._file.memo.removed(reading.removals(), threads)
-        for thread in threads:
-            for place in self._file.waiting.places(thread):
-                self._file.waiting.done(place, self._file.waiting.at(place))
-
-
-def _task_of(
-    config: RunnableConfig, writes: Sequence[tuple[str, Any]], task: str, path: str
-) -> tuple[Place, Task]:
-    checkpoint = str(config["configurable"]["checkpoint_id"])
-    return place_of(config), Task(checkpoint, task, path, tuple(writes))

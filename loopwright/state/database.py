@@ -1,14 +1,12 @@
-"""One SQLite file: its connection, its lock, its thread, and what its errors mean to a caller.
+"""One SQLite file: its connection, its lock and its thread.
 
-Everything SQLite is in `state/`; which tables there are is said in `checkpointer` and `sqlite_log`.
+How it is opened is said in `connecting`, which tables there are in `checkpointer` and `sqlite_log`.
 """
 
 import asyncio
-import errno
 import os
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,24 +15,24 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from loopwright.errors import DatabaseError
+from loopwright.state.connecting import MEMORY, WaitingConnection, identity, open_file, translated
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-MEMORY = ":memory:"
-BUSY_TIMEOUT = 5.0
-"""Seconds that a statement waits for another process's write lock."""
 
 
 class Database:
     """A SQLite file with one connection per process, opened at first use and safe after a fork.
 
     WAL and `synchronous=NORMAL`: a committed write survives `kill -9`, not a power loss. The file
-    is readable by its owner only. `path` None keeps everything in memory.
+    is readable by its owner only. `path` None keeps everything in memory. With `create` False a
+    file that is not there is a DatabaseError. One that is moved or deleted while it is open is one
+    too: nothing more is written to it, so nothing is acknowledged that nobody can find.
     """
 
-    def __init__(self, path: str | Path | None = None) -> None:
+    def __init__(self, path: str | Path | None = None, *, create: bool = True) -> None:
         self.path = MEMORY if path is None else str(Path(path).expanduser().absolute())
+        self._create = create
         self.before_close: list[Callable[[], None]] = []
         """What still has to be written when the file is closed."""
         self._reset()
@@ -43,9 +41,11 @@ class Database:
 
     def _reset(self) -> None:
         self.lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
+        self._connection: WaitingConnection | None = None
         self._executor: ThreadPoolExecutor | None = None
         self._closed = False
+        self._identity: tuple[int, int] | None = None
+        self._waiters = threading.local()
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -54,7 +54,12 @@ class Database:
             if self._closed:
                 raise DatabaseError(self.path, "it was closed", "open the agent again")
             if self._connection is None:
-                self._connection = _open(self.path)
+                self._connection = open_file(self.path, create=self._create)
+                self._connection.is_left = self._is_left
+                self._identity = identity(self.path)
+            elif identity(self.path) != self._identity:
+                reason = "it was moved or deleted while it was open"
+                raise DatabaseError(self.path, reason, "put it back, or open the agent again")
             return self._connection
 
     @property
@@ -63,30 +68,74 @@ class Database:
         return self._connection is not None
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Cursor]:
-        """A cursor under the lock: committed at the end, rolled back if anything raised."""
-        with self.lock, translated(self.path):
-            connection = self.connection
+    def transaction(self, *, full: bool = False) -> Iterator[sqlite3.Cursor]:
+        """A cursor under the lock: committed at the end, rolled back if anything raised.
+
+        Within another one of the same caller it joins that one, which then decides for both.
+
+        `full` waits until the disk has what is committed, and with it all that was committed
+        before: it survives a power loss too.
+        """
+        with self.lock, translated(self.path), _synchronised(self.connection, full) as connection:
             cursor = connection.cursor()
+            joined = connection.in_transaction
             try:
                 yield cursor
-                connection.commit()
+                if not joined:
+                    connection.commit()
             except BaseException:
-                connection.rollback()
+                if not joined:
+                    connection.rollback()
                 raise
             finally:
                 cursor.close()
 
     async def hop(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run blocking work in this database's thread; a cancelled caller does not cut it short."""
+        """Run blocking work in this database's thread; a cancelled caller does not cut it short,
+        but for one thing: it does not go on waiting for the lock of another program.
+        """
+        loop, left = asyncio.get_running_loop(), threading.Event()
+
+        def done() -> R:
+            self._waiters.is_left = left.is_set
+            return work(*args, **kwargs)
+
+        job = loop.run_in_executor(self._thread, done)
+        try:
+            return await asyncio.shield(job)
+        except asyncio.CancelledError:
+            left.set()
+            job.add_done_callback(_hear)
+            raise
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Do blocking work that raises nothing in this database's thread, some time later, behind
+        all that was begun there before. It does not wait for a lock that was just waited for in
+        vain.
+        """
+
+        def done() -> None:
+            connection = self._connection
+            self._waiters.is_left = lambda: connection is not None and connection.was_refused
+            work()
+
+        self._thread.submit(done)
+
+    def _is_left(self) -> bool:
+        """Whether nobody waits for what this thread does."""
+        asked: Callable[[], bool] | None = getattr(self._waiters, "is_left", None)
+        return asked is not None and asked()
+
+    @property
+    def _thread(self) -> ThreadPoolExecutor:
+        """The one thread of this database."""
         executor = self._executor
         if executor is None:  # only then: the lock is held while others write
             with self.lock:
                 executor = self._executor = self._executor or ThreadPoolExecutor(
                     1, thread_name_prefix="loopwright-sqlite"
                 )
-        loop = asyncio.get_running_loop()
-        return await asyncio.shield(loop.run_in_executor(executor, lambda: work(*args, **kwargs)))
+        return executor
 
     async def settled(self) -> None:
         """Return when the hops of this event loop that were begun before have come back to it."""
@@ -120,6 +169,12 @@ class Database:
             self._connection = connection
         elif connection is not None:
             _inherited.append(connection)
+
+
+def _hear(job: "asyncio.Future[R]") -> None:
+    """Nobody waits for it any more, so asyncio's log is not told either how it ended."""
+    if not job.cancelled():
+        job.exception()
 
 
 _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
@@ -158,77 +213,15 @@ def _forget_parents() -> None:
         database.forget_parent()
 
 
-def _open(path: str) -> sqlite3.Connection:
-    with translated(path):
-        if path != MEMORY:
-            _create_private(path)
-        connection = sqlite3.connect(path, check_same_thread=False, timeout=BUSY_TIMEOUT)
-        try:
-            _write_ahead(connection)
-            connection.execute("PRAGMA synchronous=NORMAL")
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Turn the file's write-ahead log on. SQLite does not wait for others who do the same."""
-    deadline = time.monotonic() + BUSY_TIMEOUT
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-
-
-def _create_private(path: str) -> None:
-    """Make folder and file readable by their owner only; an existing file keeps its rights.
-
-    An existing file is not opened: closing it again would remove the locks of every connection to
-    it in this process, and another process could then remove the log that they write to.
-    """
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not _may_be_written(path):
-            with suppress(FileExistsError):  # another process was faster
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DatabaseError(path, reason, "name a file in a folder that you may write") from error
-
-
-def _may_be_written(path: str) -> bool:
-    """Whether the file is there already. Raises OSError if it is, but cannot be a database."""
-    if os.path.isdir(path):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if not os.path.exists(path):
-        return False
-    if not os.access(path, os.R_OK | os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    return True
-
-
 @contextmanager
-def translated(path: str) -> Iterator[None]:
-    """Turn sqlite3's errors into DatabaseError with the file and a way out."""
+def _synchronised(connection: sqlite3.Connection, full: bool) -> Iterator[sqlite3.Connection]:
+    """The connection, for the length of a transaction with `synchronous=FULL` if that is wanted."""
+    if not full:
+        yield connection
+        return
+    (before,) = connection.execute("PRAGMA synchronous").fetchone()
+    connection.execute("PRAGMA synchronous=FULL")
     try:
-        yield
-    except sqlite3.Error as error:
-        raise DatabaseError(path, str(error), _remedy(error)) from error
-
-
-def _remedy(error: sqlite3.Error) -> str:
-    text = str(error)
-    remedies = {
-        "not a database": "name a Loopwright database or a new file",
-        "malformed": "restore it from a backup",
-        "readonly": "make it writable or name another file",
-        "locked": "another program holds it; try again when it is done",
-        "full": "free some disk space and try again; nothing acknowledged is lost",
-        "unable to open": "check that the folder exists and may be written",
-    }
-    return next((way for mark, way in remedies.items() if mark in text), "see the message above")
+        yield connection
+    finally:
+        connection.execute(f"PRAGMA synchronous={before}")

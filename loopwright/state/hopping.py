@@ -14,15 +14,12 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
 )
-from langgraph.checkpoint.sqlite import SqliteSaver
 
-from loopwright.state.database import Database
+from loopwright.state.opening import OpenedSaver
 
 
-class HoppingSaver(SqliteSaver):
-    """What a saver with a `database` and the sync methods needs to serve async callers too."""
-
-    database: Database
+class HoppingSaver(OpenedSaver):
+    """What a saver with the sync methods needs to serve async callers too."""
 
     def pages(
         self,

@@ -1,7 +1,9 @@
 """The numbered migrations of our tables, applied when a file is opened; a newer schema is refused.
 
-LangGraph's own two tables are made by its saver, the log's by `sqlite_log`.
+LangGraph's own two tables are made by its saver.
 """
+
+import sqlite3
 
 from loopwright.errors import DatabaseError
 from loopwright.state.database import Database
@@ -48,7 +50,46 @@ LINEAR = (
     "INSERT INTO loopwright_removals VALUES (0)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (LINEAR,)
+LOG = (
+    # The log of `sqlite_log`. A sequence number is never used twice. Earlier files have the table.
+    """
+    CREATE TABLE IF NOT EXISTS loopwright_log (
+        sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+        thread TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL
+    )
+    """,
+    # By kind: a poll of a queue passes over whatever else the log has of a thread.
+    "DROP INDEX IF EXISTS loopwright_log_thread",
+    "CREATE INDEX loopwright_log_kind ON loopwright_log (thread, kind, sequence)",
+)
+
+SHARED = (
+    # Who shares the rows of a branch: asked whenever rows are deleted.
+    "CREATE INDEX loopwright_branches_parent ON loopwright_branches (parent)"
+    " WHERE parent IS NOT NULL",
+)
+
+LEASES = (
+    # Who runs a thread; see `lease_table`. A row is deleted when its run ends.
+    """
+    CREATE TABLE loopwright_leases (
+        thread TEXT NOT NULL,
+        namespace TEXT NOT NULL,
+        run TEXT NOT NULL,
+        machine TEXT NOT NULL,
+        host TEXT NOT NULL,
+        process INTEGER NOT NULL,
+        began TEXT NOT NULL,
+        claimed REAL NOT NULL,
+        expires REAL NOT NULL,
+        PRIMARY KEY (thread, namespace)
+    ) WITHOUT ROWID
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (LINEAR, LOG, SHARED, LEASES)
 """Append only: a file holds the number of the last one that was applied to it."""
 
 _CREATE = "CREATE TABLE IF NOT EXISTS loopwright_migrations (number INTEGER PRIMARY KEY)"
@@ -59,9 +100,9 @@ _APPLY = "INSERT INTO loopwright_migrations VALUES (?)"
 
 def migrate(database: Database) -> None:
     """Bring the file's tables up to date. Raises DatabaseError, also for a newer schema."""
-    if _applied(database) == len(MIGRATIONS):
-        return
     with database.transaction() as cursor:
+        if schema(cursor, database.path) == len(MIGRATIONS):
+            return
         cursor.execute("BEGIN IMMEDIATE")  # of two processes that open a file, one migrates
         cursor.execute(_CREATE)
         (done,) = cursor.execute(_APPLIED).fetchone()
@@ -71,14 +112,15 @@ def migrate(database: Database) -> None:
             cursor.execute(_APPLY, (number,))
 
 
-def _applied(database: Database) -> int:
-    with database.transaction() as cursor:
-        if cursor.execute(_KNOWN).fetchone() is None:
-            return 0
-        (number,) = cursor.execute(_APPLIED).fetchone()
+def schema(cursor: sqlite3.Cursor, path: str) -> int:
+    """The number of the last migration that was applied, 0 for a file without any of our tables.
+
+    Raises DatabaseError for one that is not known here.
+    """
+    if cursor.execute(_KNOWN).fetchone() is None:
+        return 0
+    (number,) = cursor.execute(_APPLIED).fetchone()
     if number > len(MIGRATIONS):
         reason = f"its schema {number} is newer than {len(MIGRATIONS)}, the last one known here"
-        raise DatabaseError(
-            database.path, reason, "install a newer Loopwright or name another file"
-        )
+        raise DatabaseError(path, reason, "install a newer Loopwright or name another file")
     return int(number)

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite, writes_sort_key
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.types import Overwrite
 
 from loopwright.state.bodies import TYPE, dump, parse
 from loopwright.state.branches import Place
+from loopwright.state.lease import Lease
 from loopwright.state.lists import HeldList
-from loopwright.state.slots import Slot, inline, load
+from loopwright.state.slots import OVERWRITE, Slot, inline, load
 
 PACKED = -9
 """The `idx` of a row that has all writes of a task; its `type` is ours and its channel empty."""
@@ -60,6 +62,8 @@ class Task:
     id: str
     path: str
     writes: tuple[tuple[str, Any], ...]
+    lease: Lease | None = None
+    """The one under which it wrote: void when that is lost."""
 
 
 class Waiting:
@@ -143,6 +147,9 @@ def pack(
 
 
 def _shared(value: Any, held: HeldList | None) -> Slot:
+    if isinstance(value, Overwrite):
+        rows = _shared(value.value, held)
+        return [*rows, OVERWRITE] if isinstance(rows, list) else None
     if type(value) is not list or not value or held is None or len(value) > len(held.elements):
         return None
     end = len(held.elements)

@@ -20,6 +20,9 @@ INTERRUPTED = (
 )
 """What stands as the result of a call whose own result is not known."""
 
+NOT_EXECUTED = "not executed: the run ended before this call was started, so it had no effect"
+"""What stands as the result of a call of which the journal knows that it never started."""
+
 _MARK = "interrupted"
 
 
@@ -63,8 +66,17 @@ class RepairReport:
 
 def interrupted(call: Call) -> ToolMessage:
     """The marker that answers a call whose result is not known."""
+    return _marker(call, INTERRUPTED)
+
+
+def not_executed(call: Call) -> ToolMessage:
+    """The marker that answers a call that never started."""
+    return _marker(call, NOT_EXECUTED)
+
+
+def _marker(call: Call, text: str) -> ToolMessage:
     return ToolMessage(
-        content=INTERRUPTED,
+        content=text,
         id=f"tool-result-{call.id}",
         tool_call_id=call.id,
         name=call.name,
@@ -75,18 +87,24 @@ def interrupted(call: Call) -> ToolMessage:
 
 def is_interrupted(result: ToolMessage) -> bool:
     """Whether a result is only a marker: by its mark, or by its text where the mark was lost."""
-    return result.response_metadata.get(_MARK) is True or result.content == INTERRUPTED
+    texts = (INTERRUPTED, NOT_EXECUTED)
+    return result.response_metadata.get(_MARK) is True or result.content in texts
 
 
 def repair(
-    messages: Sequence[AnyMessage], results: Mapping[str, ToolMessage] | None = None
+    messages: Sequence[AnyMessage],
+    results: Mapping[str, ToolMessage] | None = None,
+    extra: Mapping[str, Sequence[AnyMessage]] | None = None,
 ) -> tuple[list[AnyMessage], RepairReport]:
     """A valid ledger (`transcript.faults` finds nothing) with everything a model or tool did.
 
-    `results` are known results by call id (of a journal); they answer calls that are open. Contract
-    (S1-28, K2): O(n), nothing given is changed, messages that stay as they are stay the same
-    objects, and repairing the outcome again changes nothing. In order: copies of one message are
-    stored once, calls get ids of their own, each call takes the first real result of its window
+    `results` are known results by call id (of a journal); they answer calls that are open. `extra`
+    are messages by call id that stand behind all results of their message if the call is open (what
+    a tool has sent along, S1-06).
+
+    Contract (S1-28, K2): O(n), nothing given is changed, messages that stay as they are stay the
+    same objects, and repairing the outcome again changes nothing. In order: copies of one message
+    are stored once, calls get ids of their own, each call takes the first real result of its window
     (from the call to the next one of the same original id) or else a marker that is there, results
     are placed behind their call in the order of declaration, what is missing gets a marker.
     """
@@ -96,7 +114,7 @@ def repair(
     rows = _without_copies(messages, tally)
     renumbered = _with_own_call_ids(rows, tally)
     answers = _answers(rows, renumbered, tally)
-    placed = _placed(renumbered, answers, results or {}, tally)
+    placed = _placed(renumbered, answers, _Known(results or {}, extra or {}), tally)
     tally["moved"] = _moved(placed)
     mended = _with_own_ids(placed, tally)
     return mended, RepairReport(**tally)
@@ -194,11 +212,16 @@ def _answers(
     return answers
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What is known of open calls, by call id: their results, and what comes with those."""
+
+    results: Mapping[str, ToolMessage]
+    extra: Mapping[str, Sequence[AnyMessage]]
+
+
 def _placed(
-    rows: Sequence[_Row],
-    answers: Mapping[str, _Result],
-    results: Mapping[str, ToolMessage],
-    tally: Counter[str],
+    rows: Sequence[_Row], answers: Mapping[str, _Result], known: _Known, tally: Counter[str]
 ) -> list[_Row]:
     """The messages in their order, each call's result directly behind, in order of declaration."""
     placed: list[_Row] = []
@@ -206,17 +229,20 @@ def _placed(
         if isinstance(row.message, ToolMessage):
             continue
         placed.append(row)
+        extra: list[AnyMessage] = []
         for call in calls(row.message):
-            answer = answers.get(call.id) or _found(call, results, tally)
+            answer = answers.get(call.id) or _found(call, known.results, tally)
             placed.append(_Row(_fitted(answer.message, call, tally), answer.origin))
+            extra += known.extra.get(call.id, ()) if answer.origin is None else ()
+        placed += [_Row(message, None) for message in extra]
     return placed
 
 
 def _found(call: Call, results: Mapping[str, ToolMessage], tally: Counter[str]) -> _Result:
     """The result of a call that the ledger does not answer: a known one, or the marker."""
-    known = results.get(call.id)
-    tally["synthesized" if known is None else "recovered"] += 1
-    return _Result(interrupted(call) if known is None else known, None)
+    result = results.get(call.id) or interrupted(call)
+    tally["synthesized" if is_interrupted(result) else "recovered"] += 1
+    return _Result(result, None)
 
 
 def _fitted(result: ToolMessage, call: Call, tally: Counter[str]) -> ToolMessage:

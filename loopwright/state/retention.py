@@ -5,27 +5,31 @@ said in `remains`.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
-from loopwright.state.bodies import parse
 from loopwright.state.branches import Place
-from loopwright.state.pending import packed_writes
 from loopwright.state.reading import VISIBLE, Reading, Stored
+from loopwright.state.references import of_thread
 from loopwright.state.remains import Needs, chain, link, needed, reduce
-from loopwright.state.slots import Slot
 
 _TABLES_OF_A_THREAD = (
-    "DELETE FROM loopwright_rows WHERE branch IN"
-    " (SELECT branch FROM loopwright_branches WHERE thread = ?)",
-    "DELETE FROM loopwright_branches WHERE thread = ?",
     "DELETE FROM loopwright_values WHERE thread = ?",
     "DELETE FROM writes WHERE thread_id = ?",
     "DELETE FROM checkpoints WHERE thread_id = ?",
 )
+_LOG = "DELETE FROM loopwright_log WHERE thread = ?"
 _REMOVED = "UPDATE loopwright_removals SET number = number + 1"
 _NEWEST = (
     "SELECT checkpoint_ns, max(checkpoint_id) FROM checkpoints"
     f" WHERE thread_id = ? AND {VISIBLE} GROUP BY checkpoint_ns"
+)
+_TOO_MANY = (
+    "SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+    f" AND {VISIBLE} LIMIT 1 OFFSET ?"
+)
+_IDS = (
+    "SELECT checkpoint_ns, checkpoint_id FROM checkpoints"
+    f" WHERE thread_id = ? AND {VISIBLE} ORDER BY checkpoint_ns, checkpoint_id DESC"
 )
 _OF_RUNS = (
     "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints"
@@ -36,21 +40,42 @@ _KEY = " WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
 _BRANCHES = (
     "SELECT branch, parent, fork FROM loopwright_branches WHERE thread = ? ORDER BY branch DESC"
 )
+_FORKS = (
+    "SELECT parent, max(fork) FROM loopwright_branches WHERE thread != ?1 AND parent IN"
+    " (SELECT branch FROM loopwright_branches WHERE thread = ?1) GROUP BY parent"
+)
+_INHERITED = (
+    "UPDATE loopwright_branches SET thread = (SELECT thread FROM loopwright_branches AS child"
+    " WHERE child.parent = loopwright_branches.branch LIMIT 1) WHERE branch = ?"
+)
+_OWNER = "SELECT thread FROM loopwright_branches WHERE branch = ?"
 _CUT = "DELETE FROM loopwright_rows WHERE branch = ? AND position >= ?"
+_GONE = "DELETE FROM loopwright_branches WHERE branch = ?"
 _VALUES = "SELECT id FROM loopwright_values WHERE thread = ?"
 
 
 class Retention:
-    """Deletes and copies in one transaction."""
+    """Deletes in one transaction; `touched` are the threads of which something was deleted.
+
+    Rows that another thread shares stay until no thread needs them any more.
+    """
 
     def __init__(self, reading: Reading) -> None:
         self._reading, self._cursor = reading, reading.cursor
+        self.touched: set[str] = set()
 
     def delete(self, thread: str) -> None:
-        """Delete all of a thread but its log."""
+        """Delete all of a thread but its log. What forks share of it becomes theirs."""
         for statement in _TABLES_OF_A_THREAD:
             self._cursor.execute(statement, (thread,))
-        self._cursor.execute(_REMOVED)
+        self._sweep(thread)
+        for branch, *_ in self._cursor.execute(_BRANCHES, (thread,)).fetchall():
+            self._cursor.execute(_INHERITED, (branch,))
+
+    def delete_whole(self, thread: str) -> None:
+        """Delete all of a thread and its log: what waits in its queues, and its journal."""
+        self.delete(thread)
+        self._cursor.execute(_LOG, (thread,))
 
     def prune(self, thread: str) -> None:
         """Keep the newest checkpoint of each namespace, and what DeltaChannels of it need."""
@@ -62,21 +87,39 @@ class Retention:
             self._drop(place, set(stored) - {newest}, stored, needs)
         self._sweep(thread)
 
-    def delete_runs(self, runs: Sequence[str]) -> set[str]:
-        """Delete the checkpoints of these runs; returns the threads that had some."""
+    def thin(self, thread: str, keep: int) -> None:
+        """Keep the newest checkpoints of each namespace, `keep` at most; cheap if none is over.
+
+        A task's namespace goes with the checkpoint that the task belonged to.
+        """
+        if self._cursor.execute(_TOO_MANY, (thread, keep)).fetchone() is None:
+            return
+        kept: dict[str, list[str]] = {}
+        for namespace, id in self._cursor.execute(_IDS, (thread,)):
+            of_namespace = kept.setdefault(namespace, [])
+            if len(of_namespace) < keep:
+                of_namespace.append(id)
+        oldest = min(kept[""])
+        for namespace, ids in kept.items():
+            place = Place(thread, namespace)
+            left = set() if ":" in namespace and max(ids) < oldest else set(ids)
+            stored = self._reading.stored(place)
+            self._drop(place, set(stored) - left, stored, needed(self._reading, stored, left))
+        self._sweep(thread)
+
+    def delete_runs(self, runs: Sequence[str]) -> None:
+        """Delete the checkpoints of these runs, but for what DeltaChannels of others need."""
         doomed: dict[Place, set[str]] = {}
         for thread, namespace, id in self._cursor.execute(_OF_RUNS, (json.dumps(list(runs)),)):
             doomed.setdefault(Place(thread, namespace), set()).add(id)
         for place, ids in doomed.items():
             stored = self._reading.stored(place)
             self._drop(place, ids, stored, needed(self._reading, stored, set(stored) - ids))
-        threads = {place.thread for place in doomed}
-        for thread in threads:
+        for thread in {place.thread for place in doomed}:
             self._sweep(thread)
-        return threads
 
     def _drop(
-        self, place: Place, ids: set[str], stored: Mapping[str, Stored], needs: Needs
+        self, place: Place, ids: Set[str], stored: Mapping[str, Stored], needs: Needs
     ) -> None:
         """Delete checkpoints with their writes, but for what is needed of them."""
         for id in ids & set(needs):
@@ -86,8 +129,21 @@ class Retention:
             self._cursor.executemany(f"DELETE FROM {table}{_KEY}", gone)
 
     def _sweep(self, thread: str) -> None:
-        """Delete the rows and values of a thread that nothing refers to any more."""
-        ends, values = self._referred(thread)
+        """Delete what nothing refers to any more, of a thread and of those whose rows it shared."""
+        waiting = {thread}
+        while waiting:
+            swept = waiting.pop()
+            self.touched.add(swept)
+            waiting |= self._swept(swept)
+        self._cursor.execute(_REMOVED)
+
+    def _swept(self, thread: str) -> set[str]:
+        """Delete unused rows and values of a thread; gives the threads it shares fewer rows of."""
+        used = of_thread(self._reading, thread)
+        ends = used.ends
+        for branch, fork in self._cursor.execute(_FORKS, (thread,)).fetchall():
+            ends[branch] = max(ends.get(branch, 0), fork)
+        freed: set[str] = set()
         # The newest first: a branch says what it needs of its parent before that one's turn.
         for branch, parent, fork in self._cursor.execute(_BRANCHES, (thread,)).fetchall():
             end = ends.get(branch, 0)
@@ -95,21 +151,9 @@ class Retention:
                 ends[parent] = max(ends.get(parent, 0), min(fork, end))
             self._cursor.execute(_CUT, (branch, end))
             if not end:
-                self._cursor.execute("DELETE FROM loopwright_branches WHERE branch = ?", (branch,))
+                self._cursor.execute(_GONE, (branch,))
+                freed.update(owner for (owner,) in self._cursor.execute(_OWNER, (parent,)))
         found = self._cursor.execute(_VALUES, (thread,))
-        unused = [(id,) for (id,) in found.fetchall() if id not in values]
+        unused = [(id,) for (id,) in found.fetchall() if id not in used.values]
         self._cursor.executemany("DELETE FROM loopwright_values WHERE id = ?", unused)
-        self._cursor.execute(_REMOVED)
-
-    def _referred(self, thread: str) -> tuple[dict[int, int], set[int]]:
-        """How much of each branch is referred to, and which values."""
-        slots: list[Slot] = []
-        for _, row in self._reading.ours(thread):
-            slots += self._reading.body(row).slots.values()
-        for *_, packed in packed_writes(self._cursor, thread):
-            slots += [slot for _, slot in parse(packed)]
-        ends: dict[int, int] = {}
-        for slot in slots:
-            if isinstance(slot, list) and not isinstance(slot[0], str):
-                ends[slot[0]] = max(ends.get(slot[0], 0), slot[2])
-        return ends, {slot for slot in slots if isinstance(slot, int)}
+        return freed - {thread}

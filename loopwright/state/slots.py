@@ -1,7 +1,7 @@
 """Slots: what a checkpoint's body holds for each channel, and how a value becomes one and back.
 
 A slot is None, bytes of the usual serializer type, `[type, bytes]`, the number of a stored value,
-or `[branch, start, end]` for rows (with a fourth item for the snapshot of a DeltaChannel).
+or `[branch, start, end]` for rows (with a fourth item for what the list is wrapped in).
 """
 
 import sqlite3
@@ -12,6 +12,7 @@ from typing import Any
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # its only name
+from langgraph.types import Overwrite
 
 from loopwright.errors import StateError
 from loopwright.state import branches
@@ -30,6 +31,9 @@ SHORT_LIST = 256
 """Bytes up to which a list stays in the body."""
 FEW = 8
 """A list of more elements than this is not tried for that."""
+
+SNAPSHOT, OVERWRITE = True, "overwrite"
+"""The fourth item of rows that are the snapshot of a DeltaChannel, or what replaces a list."""
 
 _FIND = "SELECT id FROM loopwright_values WHERE thread = ? AND hash = ?"
 _KEEP = "INSERT INTO loopwright_values (thread, hash, type, body) VALUES (?, ?, ?, ?)"
@@ -75,7 +79,7 @@ class Storing:
             # A copy: a Topic extends its own list, maybe while this runs.
             slot = self._list(channel, tuple(items), before, changed, whole=value)
             if snapshot and rows_of(slot):
-                slot = [*slot, True] if isinstance(slot, list) else slot
+                slot = [*slot, SNAPSHOT] if isinstance(slot, list) else slot
         elif changed:
             slot = self._value(self.serde.dumps_typed(value))
         else:
@@ -188,7 +192,9 @@ def load_list(
         raise StateError(f"rows of list {branch} are not stored: restore a backup")
     items = [serde.loads_typed(typed) for typed in stored]
     held = HeldList(branch, tuple(items), tuple(last(stored, compared)))
-    return (_DeltaSnapshot(items) if len(slot) > 3 else items), held
+    if slot[3:] == [OVERWRITE]:
+        return Overwrite(items), held
+    return (_DeltaSnapshot(items) if slot[3:] else items), held
 
 
 def last(stored: list[Typed], compared: int | None) -> list[Typed]:

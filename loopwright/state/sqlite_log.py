@@ -1,6 +1,7 @@
 """The log in the same SQLite file and connection as the checkpoints.
 
-The contract is `log.Log`'s; readers and writers may live in any process that opens the file.
+The contract is `log.Log`'s; its table is made in `migrations`. Any process that opens the file may
+read and write.
 """
 
 import json
@@ -8,22 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from loopwright.state.database import Database
+from loopwright.state.lease import Lease
 from loopwright.state.log import Entry
+from loopwright.state.migrations import migrate
 
-_CREATE = """
-CREATE TABLE IF NOT EXISTS loopwright_log (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    thread TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    body TEXT NOT NULL
-);
-"""
-_INDEX = "CREATE INDEX IF NOT EXISTS loopwright_log_thread ON loopwright_log (thread, sequence)"
 _APPEND = "INSERT INTO loopwright_log (thread, kind, body) VALUES (?, ?, ?)"
 _DELETE = "DELETE FROM loopwright_log WHERE thread = ?"
 _READ = (
-    "SELECT sequence, kind, body FROM loopwright_log"
-    " WHERE thread = ? AND sequence > ? ORDER BY sequence"
+    "SELECT sequence, kind, body FROM loopwright_log INDEXED BY loopwright_log_kind"
+    " WHERE thread = ? AND sequence > ? AND kind IN ({}) ORDER BY sequence"
 )
 
 
@@ -32,21 +26,50 @@ class SqliteLog:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        with database.transaction() as cursor:
-            cursor.execute(_CREATE)
-            cursor.execute(_INDEX)
+        migrate(database)
 
     def append(self, thread: str, kind: str, body: Any) -> int:
-        with self.database.transaction() as cursor:
-            cursor.execute(_APPEND, (thread, kind, json.dumps(body)))
-            assert cursor.lastrowid is not None
-            return cursor.lastrowid
+        (sequence,) = self.append_all(thread, kind, [body])
+        return sequence
+
+    def append_all(
+        self, thread: str, kind: str, bodies: Sequence[Any], *, full: bool = False
+    ) -> list[int]:
+        return self._append(thread, kind, bodies, full, None)
+
+    def _append(
+        self, thread: str, kind: str, bodies: Sequence[Any], full: bool, lease: Lease | None
+    ) -> list[int]:
+        texts = [json.dumps(body) for body in bodies]
+        sequences: list[int] = []
+        with self.database.transaction(full=full) as cursor:
+            for text in texts:
+                cursor.execute(_APPEND, (thread, kind, text))
+                assert cursor.lastrowid is not None
+                sequences.append(cursor.lastrowid)
+            if lease is not None and lease.register is not None:  # now nobody else can take it
+                lease.register.require(self.database, lease)
+        return sequences
+
+    async def commit(
+        self,
+        thread: str,
+        kind: str,
+        bodies: Sequence[Any],
+        *,
+        full: bool = False,
+        lease: Lease | None = None,
+    ) -> list[int]:
+        return await self.database.hop(self._append, thread, kind, bodies, full, lease)
 
     def read(self, thread: str, kinds: Sequence[str], after: int = 0) -> list[Entry]:
+        query = _READ.format(",".join("?" * len(kinds)))
         with self.database.transaction() as cursor:
-            rows = cursor.execute(_READ, (thread, after)).fetchall()
-        entries = [Entry(row[0], thread, row[1], json.loads(row[2])) for row in rows]
-        return [entry for entry in entries if entry.kind in kinds]
+            rows = cursor.execute(query, (thread, after, *kinds)).fetchall()
+        return [Entry(row[0], thread, row[1], json.loads(row[2])) for row in rows]
+
+    async def poll(self, thread: str, kinds: Sequence[str], after: int = 0) -> list[Entry]:
+        return await self.database.hop(self.read, thread, kinds, after)
 
     def delete(self, thread: str) -> None:
         with self.database.transaction() as cursor:
@@ -57,6 +80,3 @@ class SqliteLog:
         with self.database.transaction() as cursor:
             (number,) = cursor.execute("PRAGMA data_version").fetchone()
             return int(number)
-
-    async def poll(self, thread: str, kinds: Sequence[str], after: int = 0) -> list[Entry]:
-        return await self.database.hop(self.read, thread, kinds, after)

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
 
-from loopwright.state.aborts import AbortWatch
+from loopwright.errors import DatabaseError
 from loopwright.state.checkpointer import SqliteCheckpointer
-from loopwright.state.database import MEMORY, Database
-from loopwright.state.lease import Leases, leases_of
+from loopwright.state.database import Database
+from loopwright.state.lease import Leases
 from loopwright.state.log import Log, MemoryLog
 from loopwright.state.sqlite_log import SqliteLog
+from loopwright.state.store_log import StoreLog
+
+PASSING = ("decision", "run")
+"""The channels of our graph that say where a run is, and hold nothing that could be lost."""
 
 
 @dataclass(frozen=True)
@@ -38,23 +43,43 @@ class Storage:
             newest[thread] = max(newest.get(thread, ""), str(configurable["checkpoint_id"]))
         return sorted(newest, key=lambda thread: newest[thread], reverse=True)
 
+    def require_idle(self, thread: str) -> None:
+        """Raise BusyThreadError if another process runs the thread, or (in a transaction) begins
+        to before it is over."""
+        if isinstance(self.checkpointer, SqliteCheckpointer):
+            self.checkpointer.leases.require_idle(thread)
+
 
 def sqlite_storage(path: str | Path | None) -> Storage:
     """Everything in one SQLite file; None keeps it in memory. Raises DatabaseError."""
     database = Database(path)
-    checkpointer, log = SqliteCheckpointer(database, fold_writes=True), SqliteLog(database)
-    if database.path == MEMORY:
-        return Storage(checkpointer, log, Leases(), database.close)
-    leases = leases_of(database.path)
-    watch = AbortWatch(log, leases)
-
-    def close() -> None:
-        watch.close()
-        database.close()
-
-    return Storage(checkpointer, log, leases, close)
+    try:
+        checkpointer = SqliteCheckpointer(database, fold_writes=True, passing=PASSING)
+        log = SqliteLog(database)
+    except DatabaseError:
+        database.close()  # a file that is refused is not kept open
+        raise
+    return Storage(checkpointer, log, leases_for(checkpointer), database.close)
 
 
-def borrowed_storage(checkpointer: BaseCheckpointSaver[Any], log: Log | None) -> Storage:
-    """Someone else's checkpointer, which stays open; without a log, queues are in memory."""
-    return Storage(checkpointer, log or MemoryLog(), Leases(), lambda: None)
+def borrowed_storage(
+    checkpointer: BaseCheckpointSaver[Any], log: Log | None, store: BaseStore | None = None
+) -> Storage:
+    """Someone else's checkpointer, which stays open. Queues and journal are in `log`, else in the
+    file of a checkpointer of ours, else in the store, else in memory.
+    """
+    log = log or _log_beside(checkpointer, store)
+    return Storage(checkpointer, log, leases_for(checkpointer), lambda: None)
+
+
+def _log_beside(checkpointer: BaseCheckpointSaver[Any], store: BaseStore | None) -> Log:
+    if isinstance(checkpointer, SqliteCheckpointer):
+        return SqliteLog(checkpointer.database)
+    return MemoryLog() if store is None else StoreLog(store)
+
+
+def leases_for(checkpointer: BaseCheckpointSaver[Any] | None) -> Leases:
+    """Who runs the threads of a checkpointer in this process: shared by all that use its file."""
+    if isinstance(checkpointer, SqliteCheckpointer):
+        return checkpointer.leases.local
+    return Leases()

@@ -160,8 +160,21 @@ def model_faults(error: ModelValidationError) -> list[str]:
 
 
 def _validator(schema: JsonObject) -> Validator:
-    """References are looked up in the schema itself only, never fetched from anywhere."""
-    return validator_for(schema, default=Draft202012Validator)(schema, registry=Registry())
+    """References are looked up in the schema itself only, never fetched from anywhere.
+
+    The last schemas' validators are kept; each holds its schema, so the id is not another's.
+    """
+    known = _validators.get(id(schema))
+    if known is None:
+        if len(_validators) >= _VALIDATORS_KEPT:
+            _validators.clear()
+        known = validator_for(schema, default=Draft202012Validator)(schema, registry=Registry())
+        _validators[id(schema)] = known
+    return known
+
+
+_VALIDATORS_KEPT = 256
+_validators: dict[int, Validator] = {}
 
 
 def _is_json(value: Any) -> bool:

@@ -7,14 +7,17 @@ batch of calls runs lives in the `tool_batch` node.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore
 
+from loopwright.errors import ConfigurationError
 from loopwright.signals import AbortSignal
 
 JsonObject = dict[str, Any]
+Effects = Literal["none", "idempotent", "unsafe"]
+ExecutionMode = Literal["parallel", "sequential"]
 Content = str | list[str | dict[str, Any]]
 """Text, or content blocks of langchain-core (text, image)."""
 
@@ -48,11 +51,15 @@ class ToolContext:
     call has its result. `state` is a copy of what the graph's state shows to tools: at least
     `{"messages": [...]}`, ending with the assistant message of this batch. `workspace` is the
     folder that file tools are confined to, with links resolved; None means that there is none.
+    `idempotency_key` is the same for every attempt of this call with these arguments, also after a
+    restart, and different for every other call and thread: what the `Idempotency-Key` header of an
+    HTTP request wants, so that a service does once what it is told twice.
     """
 
     thread: str
     run_id: str
     call_id: str
+    idempotency_key: str = ""
     signal: AbortSignal = field(default_factory=AbortSignal)
     workspace: Path | None = None
     update: Callable[[ToolResult | str], None] = lambda partial: None
@@ -70,16 +77,28 @@ class Tool:
     `parameters` is a JSON schema of type object. `execute` gets arguments that fit it; whatever it
     raises becomes an error result, except LangGraph's own signals and a cancellation.
     `prepare_arguments` may rewrite the raw arguments before they are checked. `effects` says what
-    running twice would mean: `none` (reads only), `idempotent`, or `unsafe` (the default).
+    running twice would mean: `none` (reads only), `idempotent`, or `unsafe` (the default): what an
+    unsafe tool has started is never started again after a crash. Raises ConfigurationError for any
+    other word.
     """
 
     name: str
     description: str
     parameters: JsonObject
     execute: Execute
-    execution_mode: Literal["parallel", "sequential"] | None = None
+    execution_mode: ExecutionMode | None = None
     prepare_arguments: Callable[[Any], Any] | None = None
-    effects: Literal["none", "idempotent", "unsafe"] = "unsafe"
+    effects: Effects = "unsafe"
+
+    def __post_init__(self) -> None:
+        self._require("effects", *get_args(Effects))
+        self._require("execution_mode", *get_args(ExecutionMode), None)
+
+    def _require(self, name: str, *allowed: object) -> None:
+        value = getattr(self, name)
+        if value not in allowed:
+            reason = f"{name} {value!r} is not one of {allowed}"
+            raise ConfigurationError(f"tool {self.name!r}: {reason}", field="tools")
 
 
 @dataclass(frozen=True)

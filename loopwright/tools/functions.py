@@ -5,19 +5,24 @@ The schema of its parameters is made in `signature`, its return value is read in
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from pydantic import ValidationError
 
 from loopwright.tools import signature
 from loopwright.tools.arguments import InvalidArguments, model_faults
 from loopwright.tools.calling import call
-from loopwright.tools.contract import JsonObject, Tool, ToolContext, ToolResult
+from loopwright.tools.contract import (
+    Effects,
+    ExecutionMode,
+    JsonObject,
+    Tool,
+    ToolContext,
+    ToolResult,
+)
 from loopwright.tools.results import as_result
 
 F = TypeVar("F", bound=Callable[..., Any])
-Effects = Literal["none", "idempotent", "unsafe"]
-ExecutionMode = Literal["parallel", "sequential"]
 
 _OPTIONS = "__loopwright_tool__"
 
@@ -68,8 +73,8 @@ def function_tool(function: Callable[..., Any], **overrides: Any) -> Tool:
     hidden from the model. A sync function runs in a thread, and is left to itself when the run is
     cancelled. `overrides` are the options of `tool` and come before those of the decorator.
 
-    Raises ConfigurationError, naming tool and parameter, for *args, **kwargs, a missing type hint
-    or a type that has no JSON form.
+    Raises ConfigurationError, naming the tool, for an option that is none, and with the parameter
+    for *args, **kwargs, a missing type hint or a type that has no JSON form.
     """
     options = replace(getattr(function, _OPTIONS, ToolOptions()), **overrides)
     name = _name(function) if options.name is None else options.name

@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any, cast, get_args
+from typing import Any
 
 from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.runnables import RunnableConfig
@@ -23,7 +23,6 @@ from loopwright.tools import answers
 from loopwright.tools.arguments import InvalidArguments, model_faults
 from loopwright.tools.calling import call_in_thread, in_thread
 from loopwright.tools.contract import JsonObject, Tool, ToolContext, ToolResult
-from loopwright.tools.functions import Effects, ExecutionMode
 from loopwright.tools.injection import injected, injections
 from loopwright.tools.results import as_result
 
@@ -31,14 +30,15 @@ from loopwright.tools.results import as_result
 def langchain_tool(tool: BaseTool) -> Tool:
     """A Tool that runs `tool` by LangChain's own means: validation, callbacks, error handling.
 
-    `metadata` may say `effects` and `execution_mode`, or carry MCP's hints (`readOnlyHint`,
-    `idempotentHint`); without them effects are `unsafe`. `return_direct` asks to end the run after
-    a good result. An artifact becomes `details`. Injected arguments are hidden from the model and
-    are dropped if it sends them.
+    `metadata` or `extras` may say `effects` and `execution_mode`, or carry MCP's hints
+    (`readOnlyHint`, `idempotentHint`, `destructiveHint`); without them effects are `unsafe`.
+    `return_direct` asks to end the run after a good result. An artifact becomes `details`. Injected
+    arguments are hidden from the model and are dropped if it sends them.
 
-    Raises ConfigurationError, naming the tool, for a schema that has no JSON form, and for a value
-    of the metadata that is none of the allowed ones.
+    Raises ConfigurationError, naming the tool, for a schema that has no JSON form, and for effects
+    or a mode that are none.
     """
+    said = {**(getattr(tool, "extras", None) or {}), **(tool.metadata or {})}
     wanted = injections(tool)
     runnable = _with_readable_values(tool)
     run = _runner(runnable)
@@ -64,8 +64,8 @@ def langchain_tool(tool: BaseTool) -> Tool:
         description=tool.description,
         parameters=_parameters(tool, wanted),
         execute=execute,
-        execution_mode=_execution_mode(tool),
-        effects=_effects(tool),
+        execution_mode=said.get("execution_mode"),
+        effects=_effects(said),
     )
 
 
@@ -98,7 +98,11 @@ def _is_sync(tool: BaseTool) -> bool:
 def _config(context: ToolContext) -> RunnableConfig:
     """The config of the graph around the call, so that callbacks and tracing go on in the tool."""
     config = ensure_config()
-    known = {"thread_id": context.thread, "run_id": context.run_id}
+    known = {
+        "thread_id": context.thread,
+        "run_id": context.run_id,
+        "idempotency_key": context.idempotency_key,
+    }
     config["configurable"] = known | config.get("configurable", {})
     return config
 
@@ -167,24 +171,16 @@ def _ending(result: ToolResult) -> ToolResult:
     return replace(result, terminate=True)
 
 
-def _execution_mode(tool: BaseTool) -> ExecutionMode | None:
-    value = (tool.metadata or {}).get("execution_mode")
-    if value is not None and value not in get_args(ExecutionMode):
-        raise _refusal(tool, f"execution_mode {value!r} is not one of {get_args(ExecutionMode)}")
-    return value
+def _effects(said: Mapping[str, Any]) -> Any:
+    """Hints are the author's word; a tool that calls itself destructive is not read-only.
 
-
-def _effects(tool: BaseTool) -> Effects:
-    """Hints are the author's word; a tool that calls itself destructive is not read-only."""
-    metadata = tool.metadata or {}
-    value = metadata.get("effects")
-    if value is not None and value not in get_args(Effects):
-        raise _refusal(tool, f"effects {value!r} is not one of {get_args(Effects)}")
-    if value is not None:
-        return cast(Effects, value)
-    if metadata.get("readOnlyHint") is True and metadata.get("destructiveHint") is not True:
+    Not being destructive is not enough: what only adds something adds it twice when it runs twice.
+    """
+    if said.get("effects") is not None:
+        return said["effects"]
+    if said.get("readOnlyHint") is True and said.get("destructiveHint") is not True:
         return "none"
-    return "idempotent" if metadata.get("idempotentHint") is True else "unsafe"
+    return "idempotent" if said.get("idempotentHint") is True else "unsafe"
 
 
 def _refusal(tool: BaseTool, reason: str) -> ConfigurationError:

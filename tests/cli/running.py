@@ -56,7 +56,7 @@ def begin(database: Path, thread: str, *prompts: str) -> None:
 def stored(database: Path, thread: str) -> list[str]:
     """The texts of a stored thread."""
     with Agent("offline", database=database, thread=thread) as agent:
-        return [message.text for message in agent.history()]
+        return [message.text for message in agent.messages()]
 
 
 def loopwright(

@@ -54,7 +54,7 @@ async def load(
         async for event in agent.stream("Go on.", thread=THREAD):
             if isinstance(event, Repair):
                 report = event.report
-        ledger = agent.history(THREAD)
+        ledger = agent.messages(THREAD)
     (request,) = model.requests
     return Loaded(ledger[:-2], [wire_row(message) for message in request.messages[:-1]], report)
 

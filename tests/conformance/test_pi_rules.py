@@ -111,7 +111,7 @@ RULES = [
         },
         "event:message_end event:turn_end event:agent_end probe",
         "event:message_end:user event:message_end:assistant event:message_end:assistant "
-        'probe:after:{"error":null,"isStreaming":false,"messages":3,"pending":[],'
+        'probe:after:{"error":null,"isStreaming":false,"messages":2,"pending":[],'
         '"queued":false,"streaming":null}',
     ),
     Rule(

@@ -91,7 +91,7 @@ class Process:
 
 def langserve(folder: Path) -> Process:
     """The scripted agent behind LangServe and uvicorn."""
-    port = _free_port()
+    port = free_port()
     code = f"from tests.entrances import scripted; scripted.serve({port})"
     return Process(folder, sys.executable, "-c", code, url=f"http://127.0.0.1:{port}")
 
@@ -106,7 +106,7 @@ def dev_server(folder: Path) -> Process:
         "checkpointer": {"path": f"{module}.checkpointer"},
     }
     (folder / "langgraph.json").write_text(json.dumps(config))
-    port = _free_port()
+    port = free_port()
     options = f"dev --no-browser --no-reload --port {port} --n-jobs-per-worker 4"
     command = ("-c", "from langgraph_cli.cli import cli; cli()", *options.split())
     env = {"LANGGRAPH_CLI_NO_ANALYTICS": "1"}
@@ -119,7 +119,8 @@ def hanging_agent(folder: Path, thread: str) -> Process:
     return Process(folder, sys.executable, "-c", code)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nothing listens on at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -50,7 +50,7 @@ def test_stream_blocks_for_each_event(agent: Agent) -> None:
 def test_a_prompt_template_is_piped_into_it(agent: Agent) -> None:
     chain = ChatPromptTemplate.from_messages([("user", "count to {n}")]) | agent.graph
     assert final(chain.invoke({"n": 2}, on("t"))) == "counted to 2"
-    assert [m.type for m in agent.history("t")] == ["human", "ai", "tool", "ai", "tool", "ai"]
+    assert [m.type for m in agent.messages("t")] == ["human", "ai", "tool", "ai", "tool", "ai"]
 
 
 @pytest.mark.anyio

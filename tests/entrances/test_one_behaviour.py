@@ -172,4 +172,4 @@ async def _goes_on(database: Path, thread: str) -> None:
         events = [event async for event in agent.stream("count to 1", thread=thread)]
         (repair,) = [event for event in events if isinstance(event, Repair)]
         assert sum(repair.report.values()) == 1
-        assert [(m.type, m.text) for m in agent.history(thread)[3:]] == TOOL_TURN
+        assert [(m.type, m.text) for m in agent.messages(thread)[3:]] == TOOL_TURN

@@ -55,7 +55,7 @@ def ledger(database: Path, thread: str) -> list[AnyMessage]:
     """What the database holds of a thread, read by an agent of its own."""
     with scripted.agent(database) as agent:
         try:
-            return agent.history(thread)
+            return agent.messages(thread)
         except UnknownThreadError:
             return []
 
@@ -76,7 +76,7 @@ class ByAgent:
         try:
             if not config and set(given) == {"messages"}:
                 result = await self.agent.prompt(given["messages"], thread=thread)
-                messages = self.agent.history(thread)
+                messages = self.agent.messages(thread)
                 outcome: Any = vars(result)
             else:
                 full: Any = {**config, "configurable": {"thread_id": thread}}

@@ -75,6 +75,15 @@ def test_no_decision_at_all_is_an_error(edge: Edge) -> None:
         edge(AgentState(messages=[]))  # type: ignore[typeddict-item]
 
 
+@pytest.mark.anyio
+async def test_langgraph_gets_an_edge_with_its_targets_for_both_faces() -> None:
+    edge, targets = edges.leading(edges.after_queue_drain)
+    assert edge.get_name() == "after_queue_drain"
+    assert targets == ["model", "compact", "finish", "fail"]
+    assert edge.invoke(state(LEDGER, "idle")) == "finish"
+    assert await edge.ainvoke(state(LEDGER, "turn")) == "model"
+
+
 @pytest.mark.parametrize("edge", TABLE, ids=name)
 def test_an_edge_is_annotated_with_all_its_targets(edge: Edge) -> None:
     targets = get_args(get_type_hints(edge)["return"])

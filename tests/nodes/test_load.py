@@ -205,4 +205,4 @@ async def test_a_provider_that_does_not_come_up_is_a_fault_behind_the_prompt() -
         result = await agent.prompt("hi")
         assert (result.status, result.reason) == ("failed", "fault")
         assert result.error == {"kind": "ImportError", "message": "the client library is broken"}
-        assert [message.text for message in agent.history()] == ["hi", ""]
+        assert [message.text for message in agent.messages()] == ["hi", ""]

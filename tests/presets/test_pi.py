@@ -59,7 +59,7 @@ async def test_the_transcript_that_it_starts_with_is_stored_with_the_first_run()
     async with pi("done", messages=messages) as agent:
         assert outline(agent.state.messages) == ["user: before", "assistant: yes", "user: x"]
         await agent.prompt("hi")
-        assert outline(agent.history())[3:] == ["user: hi", "assistant: done"]
+        assert outline(agent.messages())[3:] == ["user: hi", "assistant: done"]
 
 
 async def test_failed_calls_are_answered_in_pi_s_words() -> None:
@@ -67,7 +67,7 @@ async def test_failed_calls_are_answered_in_pi_s_words() -> None:
     cut = calling(("c3", "look", {}), stop="length")
     async with pi(batch, cut, "done") as agent:
         await agent.prompt("hi")
-        first, second, third = (outline(agent.history())[at] for at in (2, 3, 5))
+        first, second, third = (outline(agent.messages())[at] for at in (2, 3, 5))
     assert first == "c1: Tool missing not found"
     assert second.startswith('c2: Validation failed for tool "look":')
     assert third == (
@@ -85,7 +85,7 @@ async def test_a_null_for_a_required_field_becomes_its_empty_value() -> None:
         calling(("c1", "count", {"number": None, "word": None})), "done", tools=[count]
     ) as agent:
         await agent.prompt("hi")
-        assert outline(agent.history())[2] == "c1: 0 ''"
+        assert outline(agent.messages())[2] == "c1: 0 ''"
 
 
 async def test_calls_that_an_abort_kept_from_starting_stay_open() -> None:
@@ -98,7 +98,7 @@ async def test_calls_that_an_abort_kept_from_starting_stay_open() -> None:
     settings = Settings(tool_execution="sequential")
     async with pi(calls, "never said", "fine", tools=[stop, look], settings=settings) as agent:
         assert (await agent.prompt("hi")).status == "cancelled"
-        assert outline(agent.history()) == [
+        assert outline(agent.messages()) == [
             "user: hi",
             "assistant: I work. [c1 c2]",
             "c1: stopped",
@@ -144,7 +144,7 @@ async def test_there_must_be_something_to_continue_from() -> None:
             agent.continue_()
         agent.follow_up("and then")
         await agent.continue_()
-        assert outline(agent.history())[2:] == ["user: and then", "assistant: two"]
+        assert outline(agent.messages())[2:] == ["user: and then", "assistant: two"]
 
 
 async def test_queues_are_cleared_one_by_one_or_both() -> None:
@@ -171,7 +171,7 @@ async def test_reset_keeps_everything_but_the_conversation() -> None:
         assert not agent.state.error_message
         assert (agent.system_prompt, [tool.name for tool in agent.tools]) == ("Be kind.", ["look"])
         await agent.prompt("anew")
-        assert outline(agent.history()) == ["user: anew", "assistant: fine"]
+        assert outline(agent.messages()) == ["user: anew", "assistant: fine"]
 
 
 async def test_a_hook_that_changes_the_list_in_place_changes_the_context_for_the_run() -> None:
@@ -186,7 +186,7 @@ async def test_a_hook_that_changes_the_list_in_place_changes_the_context_for_the
         await agent.prompt("hi")
         assert [len(request.messages) for request in model.requests] == [1, 2, 3]
         assert model.requests[1].messages[-1].content == "only once"
-        assert len(agent.history()) == 6
+        assert len(agent.messages()) == 6
         await agent.prompt("again")
         assert len(model.requests[3].messages) == 7
 
@@ -236,7 +236,7 @@ async def test_the_next_turn_is_prepared_by_the_hook_that_is_set_when_it_is_call
     script = [calling(("c1", "swap", {})), calling(("c2", "swap", {})), "done"]
     async with pi(*script, tools=[swap], hooks=Hooks(prepare_next_turn=old)) as agent:
         await agent.prompt("hi")
-        assert (asked, len(agent.history())) == (["new"], 6)
+        assert (asked, len(agent.messages())) == (["new"], 6)
 
 
 def parts(*script: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from langgraph_cli.config import validate_config_file
 
+from loopwright import DatabaseError
 from loopwright.serve import studio
 
 pytestmark = pytest.mark.anyio
@@ -42,6 +43,19 @@ async def test_the_environment_names_the_model(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("LOOPWRIGHT_MODEL", "openai/some-model")
     graph = await studio.make_graph()
     assert graph.dependencies.settings.model == "openai/some-model"
+
+
+async def test_our_checkpointer_is_on_the_file_that_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPWRIGHT_DATABASE", str(tmp_path / "served.db"))
+    async with studio.checkpointer() as saver:
+        assert saver.database.path == str(tmp_path / "served.db")
+        graph = (await studio.make_graph()).copy(update={"checkpointer": saver})
+        await graph.ainvoke("hello", {"configurable": {"thread_id": "t"}})
+        assert saver.thread_ids() == ["t"]
+    with pytest.raises(DatabaseError, match="closed"):
+        saver.thread_ids()
 
 
 async def test_it_reads_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,111 +1,76 @@
-"""A request to cancel is noticed by whoever runs the thread, and by nobody who began later."""
+"""A request to cancel reaches whoever runs the thread, and nobody who began later."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from loopwright.state.aborts import AbortWatch, request_abort
+from loopwright.state.aborts import AbortRequests, request_abort
 from loopwright.state.database import Database
 from loopwright.state.lease import Lease, Leases
 from loopwright.state.sqlite_log import SqliteLog
 
-PATIENCE = 60.0
-
 
 @dataclass(frozen=True)
-class Watched:
-    """A watched log, and a second connection to its file: that of another process."""
+class Heard:
+    """A log that is listened to, and a second connection to its file: that of another process."""
 
     leases: Leases
-    watch: AbortWatch
+    requests: AbortRequests
     elsewhere: SqliteLog
-    before: frozenset[threading.Thread]
 
-    def threads(self) -> list[threading.Thread]:
-        """The threads that look here."""
-        return [t for t in _looking() if t not in self.before]
-
-
-def _looking() -> list[threading.Thread]:
-    return [t for t in threading.enumerate() if t.name == "loopwright-aborts"]
+    def reasons(self, *leases: Lease) -> list[str | None]:
+        """Why each is aborted once the requests were delivered, None for one that is not."""
+        self.requests.deliver(leases)
+        return [lease.signal.reason for lease in leases]
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Watched]:
+def heard(tmp_path: Path) -> Iterator[Heard]:
     here, there = Database(tmp_path / "t.db"), Database(tmp_path / "t.db")
-    leases = Leases()
-    watch = AbortWatch(SqliteLog(here), leases)
-    yield Watched(leases, watch, SqliteLog(there), frozenset(_looking()))
-    watch.close()
+    yield Heard(Leases(), AbortRequests(SqliteLog(here)), SqliteLog(there))
     here.close()
     there.close()
 
 
-def aborted(lease: Lease) -> str | None:
-    """The reason of the abort, as soon as it has come."""
-    heard = threading.Event()
-    lease.signal.on_abort(heard.set)
-    assert heard.wait(PATIENCE)
-    return lease.signal.reason
+def test_a_request_sets_the_signal_of_the_thread_s_run_and_of_no_other(heard: Heard) -> None:
+    lease, other = heard.leases.claim("t"), heard.leases.claim("other")
+    assert heard.reasons(lease, other) == [None, None]
+    request_abort(heard.elsewhere, "t", "enough")
+    assert heard.reasons(lease, other) == ["enough", None]
 
 
-def test_a_request_from_elsewhere_sets_the_signal_of_the_thread_s_run_and_of_no_other(
-    watched: Watched,
-) -> None:
-    other, lease = watched.leases.claim("other"), watched.leases.claim("t")
-    request_abort(watched.elsewhere, "t", "enough")
-    assert aborted(lease) == "enough"
-    assert not other.signal.aborted
+def test_a_request_from_before_the_run_is_not_meant_for_it(heard: Heard) -> None:
+    request_abort(heard.elsewhere, "t", "too early")
+    assert heard.reasons(heard.leases.claim("t")) == [None]
 
 
-def test_a_request_from_before_the_run_is_not_meant_for_it(watched: Watched) -> None:
-    request_abort(watched.elsewhere, "t", "too early")
-    later, other = watched.leases.claim("t"), watched.leases.claim("other")
-    request_abort(watched.elsewhere, "other", "enough")
-    assert aborted(other) == "enough"  # so the request to the first was looked at, too
-    assert not later.signal.aborted
-
-
-def test_the_next_run_of_a_thread_is_not_aborted_along(watched: Watched) -> None:
-    first = watched.leases.claim("t")
-    request_abort(watched.elsewhere, "t", "enough")
-    aborted(first)
+def test_the_next_run_of_a_thread_is_not_aborted_along(heard: Heard) -> None:
+    first = heard.leases.claim("t")
+    request_abort(heard.elsewhere, "t", "enough")
     first.release()
-    second, other = watched.leases.claim("t"), watched.leases.claim("other")
-    request_abort(watched.elsewhere, "other", "enough")
-    aborted(other)
-    assert not second.signal.aborted
+    second = heard.leases.claim("t")
+    assert heard.reasons(first, second) == ["enough", None]
 
 
-def test_all_graphs_of_a_thread_are_meant(watched: Watched) -> None:
-    outer, nested = watched.leases.claim("t"), watched.leases.claim("t", "node:1")
-    request_abort(watched.elsewhere, "t", "enough")
-    assert (aborted(outer), aborted(nested)) == ("enough", "enough")
+def test_all_graphs_of_a_thread_are_meant(heard: Heard) -> None:
+    outer, nested = heard.leases.claim("t"), heard.leases.claim("t", "node:1")
+    request_abort(heard.elsewhere, "t", "enough")
+    assert heard.reasons(outer, nested) == ["enough", "enough"]
 
 
-def test_one_thread_looks_and_only_while_something_runs(watched: Watched) -> None:
-    assert watched.threads() == []
-    leases = [watched.leases.claim("t"), watched.leases.claim("u")]
-    (thread,) = watched.threads()
-    assert thread.daemon
-    for lease in leases:
-        lease.release()
-    thread.join(PATIENCE)
-    assert watched.threads() == []
-    lease = watched.leases.claim("t")
-    request_abort(watched.elsewhere, "t", "again")
-    assert aborted(lease) == "again"
+def test_a_request_that_came_before_its_run_was_listened_for_is_heard(heard: Heard) -> None:
+    lease, other = heard.leases.claim("t"), heard.leases.claim("other")
+    request_abort(heard.elsewhere, "t", "enough")
+    assert heard.reasons(other) == [None]
+    assert heard.reasons(lease) == ["enough"]
 
 
-def test_closing_ends_the_thread_whatever_runs_and_none_begins_later(watched: Watched) -> None:
-    watched.leases.claim("t")
-    watched.watch.close()
-    watched.watch.close()
-    assert watched.threads() == []
-    assert watched.leases.watchers == []
-    watched.leases.claim("u")
-    watched.watch.notice()
-    assert watched.threads() == []
+def test_the_log_is_read_only_when_another_process_has_written(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = heard.leases.claim("t")
+    heard.reasons(lease)
+    monkeypatch.setattr(SqliteLog, "read", None)
+    assert heard.reasons(lease) == [None]

@@ -193,6 +193,14 @@ class Savers(RuleBasedStateMachine):
             known = self.ids.get((thread, namespace), [])
             self.drop((thread, namespace), set(known) - {max(known, default="")})
 
+    @rule(number=SAVERS, thread=st.sampled_from(THREADS), keep=st.integers(1, 5))
+    def thin(self, number: int, thread: str, keep: int) -> None:
+        self.savers[number].thin(thread, keep)
+        if len(self.ids.get((thread, ""), [])) > keep:
+            for namespace in NAMESPACES:
+                known = sorted(self.ids.get((thread, namespace), []))
+                self.drop((thread, namespace), set(known[:-keep]))
+
     @rule(number=SAVERS, run=st.integers(0, 4))
     def delete_run(self, number: int, run: int) -> None:
         self.savers[number].delete_for_runs([f"r{run}"])

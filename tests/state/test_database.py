@@ -5,12 +5,14 @@ import os
 import sqlite3
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from loopwright.errors import DatabaseError
+from loopwright.state import connecting
 from loopwright.state.database import Database
 from tests.support.processes import output
 
@@ -147,12 +149,16 @@ def test_a_file_that_may_not_be_written_is_refused() -> None:
     assert f"{str(path)!r}: Permission denied; name a file in a folder that you may write" in said
 
 
-def test_a_lock_of_another_program_is_named_with_a_way_out(tmp_path: Path) -> None:
+def test_a_lock_of_another_program_is_named_with_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "BUSY_TIMEOUT", 0.1)
+    monkeypatch.setattr(connecting, "SLICE", 0.05)
     database = Database(tmp_path / "threads.db")
-    database.connection.execute("PRAGMA busy_timeout = 0")
+    assert database.connection
     other = sqlite3.connect(tmp_path / "threads.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(DatabaseError, match="try again when it is done"):
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(DatabaseError, match=r"threads\.db.*locked.*try again when it is done"):
         with database.transaction() as cursor:
             cursor.execute("CREATE TABLE t (a)")
     other.execute("COMMIT")
@@ -160,6 +166,145 @@ def test_a_lock_of_another_program_is_named_with_a_way_out(tmp_path: Path) -> No
     with database.transaction() as cursor:
         cursor.execute("CREATE TABLE t (a)")
     database.close()
+
+
+def test_a_statement_waits_for_a_lock_longer_than_sqlite_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "SLICE", 0.01)
+    database = Database(tmp_path / "threads.db")
+    assert database.connection
+    other = sqlite3.connect(tmp_path / "threads.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    waited: list[bool] = []
+
+    def left() -> bool:  # asked after each slice that was waited in vain
+        waited.append(True)
+        if len(waited) == 5:
+            other.execute("COMMIT")
+        return False
+
+    monkeypatch.setattr(database.connection, "is_left", left)
+    with database.transaction() as cursor:
+        cursor.execute("CREATE TABLE t (a)")
+    assert len(waited) == 5
+    database.close()
+    other.close()
+
+
+@pytest.mark.anyio
+async def test_what_a_cancelled_caller_wanted_does_not_wait_for_a_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "BUSY_TIMEOUT", 600)
+    monkeypatch.setattr(connecting, "SLICE", 0.01)
+    database = Database(tmp_path / "threads.db")
+    assert database.connection
+    other = sqlite3.connect(tmp_path / "threads.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    begun, ended = threading.Event(), list[BaseException]()
+
+    def work(name: str) -> None:
+        begun.set()
+        try:
+            with database.transaction() as cursor:
+                cursor.execute(f"CREATE TABLE {name} (a)")
+        except DatabaseError as error:
+            ended.append(error)
+            raise
+
+    caller = asyncio.ensure_future(database.hop(work, "t"))
+    await asyncio.to_thread(begun.wait, 30)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await database.settled()
+    assert len(ended) == 1
+    released: list[str] = []
+    database.submit(lambda: released.append("not waited for again" if _fails(database) else ""))
+    await database.settled()
+    assert released == ["not waited for again"]
+    other.execute("COMMIT")
+    await database.hop(work, "t")
+    await asyncio.to_thread(database.close)
+    other.close()
+
+
+def _fails(database: Database) -> bool:
+    try:
+        with database.transaction() as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+    except DatabaseError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("way", [Path.unlink, lambda path: path.rename(f"{path}.old")])
+def test_a_file_that_was_taken_away_is_written_no_more(
+    way: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "threads.db"
+    database = Database(path)
+    with database.transaction() as cursor:
+        cursor.execute("CREATE TABLE t (a)")
+    way(path)
+    for _ in range(2):
+        with pytest.raises(DatabaseError, match=r"moved or deleted.*put it back, or open"):
+            with database.transaction() as cursor:
+                cursor.execute("INSERT INTO t VALUES (1)")
+    assert not path.exists()
+    database.close()
+
+
+def test_a_file_that_was_put_back_is_used_again(tmp_path: Path) -> None:
+    path = tmp_path / "threads.db"
+    database = Database(path)
+    with database.transaction() as cursor:
+        cursor.execute("CREATE TABLE t (a)")
+    path.rename(tmp_path / "elsewhere")
+    with pytest.raises(DatabaseError, match="moved"), database.transaction():
+        pass
+    (tmp_path / "elsewhere").rename(path)
+    with database.transaction() as cursor:
+        cursor.execute("INSERT INTO t VALUES (1)")
+    database.close()
+
+
+def test_a_file_that_must_be_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseError, match=r"new.db.*no such file; name a database that exists"):
+        assert Database(tmp_path / "folder" / "new.db", create=False).connection
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_cut_short_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "threads.db"
+    database = Database(path)
+    with database.transaction() as cursor:
+        cursor.execute("CREATE TABLE t (a)")
+        cursor.executemany("INSERT INTO t VALUES (?)", [("x" * 900,)] * 100)
+    database.close()
+    whole = path.read_bytes()
+    for size in (len(whole) // 2, 5000, 700, 90):
+        path.write_bytes(whole[:size])
+        with pytest.raises(DatabaseError, match=r"threads\.db.*(malformed|not a database)"):
+            assert Database(path).connection
+        assert path.read_bytes() == whole[:size]
+        assert [file.name for file in tmp_path.iterdir()] == ["threads.db"]
+
+
+def test_the_write_ahead_log_does_not_keep_its_greatest_size(tmp_path: Path) -> None:
+    path, log = tmp_path / "threads.db", tmp_path / "threads.db-wal"
+    database = Database(path)
+    with database.transaction() as cursor:
+        cursor.execute("CREATE TABLE t (a)")
+        cursor.executemany("INSERT INTO t VALUES (zeroblob(9000))", [()] * 1500)
+    assert log.stat().st_size > 2 * connecting.LOG_LIMIT
+    for _ in range(2):  # the first checkpoints, the second begins the log anew
+        with database.transaction() as cursor:
+            cursor.execute("INSERT INTO t VALUES (1)")
+    assert log.stat().st_size <= connecting.LOG_LIMIT
+    database.close()
+    assert not log.exists()
 
 
 def test_a_forked_child_opens_its_own_connection(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.types import Overwrite
 
 from loopwright.state.branches import Place
 from loopwright.state.checkpointer import SqliteCheckpointer
@@ -106,6 +107,17 @@ def test_writes_that_wait_are_seen_and_committed_with_their_checkpoint(
     with closing(sqlite3.connect(path)) as connection:
         (size,) = connection.execute("SELECT length(value) FROM writes").fetchone()
     assert size < 100 < len(LONG)  # the new element is in the list's rows already
+
+
+def test_a_list_that_replaces_another_is_stored_once(path: Path, saver: SqliteCheckpointer) -> None:
+    whole = [f"{number} {LONG}" for number in range(9)]
+    put(saver, "1", None, ["old"])
+    saver.put_writes(at("1"), [("items", Overwrite(whole))], "t")
+    put(saver, "2", "1", list(whole))
+    with closing(sqlite3.connect(path)) as connection:
+        ((size,),) = connection.execute("SELECT sum(length(value)) FROM writes").fetchall()
+    assert size < len(LONG)
+    assert writes(saver) == [("t", "items", Overwrite(whole))]
 
 
 @pytest.mark.parametrize("channel", ["__interrupt__", "__error__", "__resume__"])

@@ -2,15 +2,20 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 
 from loopwright.errors import BusyThreadError, DatabaseError
+from loopwright.state.checkpointer import SqliteCheckpointer
 from loopwright.state.log import MemoryLog
+from loopwright.state.sqlite_log import SqliteLog
 from loopwright.state.storage import Storage, borrowed_storage, sqlite_storage
+from loopwright.state.store_log import StoreLog
 from tests.support.graphs import Rig, rig
 
 pytestmark = pytest.mark.anyio
@@ -99,6 +104,13 @@ async def test_what_was_borrowed_stays_open() -> None:
     storage.close()
     assert len(await on(storage).ledger()) == 2
     assert isinstance(borrowed_storage(saver, None).log, MemoryLog)
+    assert isinstance(borrowed_storage(saver, None, InMemoryStore()).log, StoreLog)
+
+
+def test_the_log_of_a_checkpointer_of_ours_is_in_its_file(tmp_path: Path) -> None:
+    with closing(SqliteCheckpointer(tmp_path / "t.db")) as saver:
+        borrowed_storage(saver, None).log.append("t", "steering", 1)
+        assert [entry.body for entry in SqliteLog(saver.database).read("t", ["steering"])] == [1]
 
 
 async def test_a_file_is_settled_when_what_was_begun_has_come_back(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ def start(script: str, *arguments: object, **environment: str) -> "subprocess.Po
     command = [sys.executable, "-W", "error", "-c", _QUIET + dedent(script)]
     return subprocess.Popen(
         [*command, *map(str, arguments)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

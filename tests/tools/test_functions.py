@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from loopwright.errors import ConfigurationError
 from loopwright.tools.arguments import validate
 from loopwright.tools.contract import ToolResult
 from loopwright.tools.functions import tool
@@ -99,6 +100,16 @@ async def test_a_decorated_method_is_a_tool_of_its_object() -> None:
 
     assert as_tool(Shop().show).effects == "none"
     assert await content(Shop().show) == "Corner"
+
+
+@pytest.mark.parametrize("option", [{"effects": "few"}, {"execution_mode": "later"}])
+async def test_an_option_that_is_none_is_refused_with_the_tool_s_name(option: Any) -> None:
+    @tool(**option)
+    def add(a: int) -> int:
+        return a
+
+    with pytest.raises(ConfigurationError, match=r"tool 'add'.*is not one of"):
+        as_tool(add)
 
 
 async def test_a_sync_body_does_not_stop_the_loop() -> None:

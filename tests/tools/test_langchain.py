@@ -245,6 +245,24 @@ async def test_effects_come_from_the_metadata(metadata: Any, effects: str) -> No
     assert as_tool(StructuredTool.from_function(search, metadata=metadata)).effects == effects
 
 
+async def test_effects_may_be_among_the_extras_and_the_metadata_comes_first() -> None:
+    made = StructuredTool.from_function(search, extras={"effects": "none", "cache": True})
+    assert as_tool(made).effects == "none"
+    both = StructuredTool.from_function(
+        search, extras={"effects": "none"}, metadata={"effects": "idempotent"}
+    )
+    assert as_tool(both).effects == "idempotent"
+
+
+async def test_a_tool_finds_the_idempotency_key_in_its_config() -> None:
+    def send(to: str, config: RunnableConfig) -> str:
+        """Send a letter."""
+        return str(config["configurable"]["idempotency_key"])
+
+    made = StructuredTool.from_function(send)
+    assert await content(made, {"to": "maya"}, context(idempotency_key="k1")) == "k1"
+
+
 async def test_the_execution_mode_comes_from_the_metadata() -> None:
     made = StructuredTool.from_function(search, metadata={"execution_mode": "sequential"})
     assert as_tool(made).execution_mode == "sequential"

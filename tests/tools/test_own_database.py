@@ -17,7 +17,7 @@ LOOK = """
     import sys
     from loopwright import Agent
     with Agent("offline", database=sys.argv[1]) as agent:
-        print(*[message.type for message in agent.history("t")])
+        print(*[message.type for message in agent.messages("t")])
 """
 
 
@@ -46,7 +46,7 @@ def test_what_is_said_after_a_search_is_still_stored_for_others(tmp_path: Path) 
     model = ScriptedModel([Response(calls=calls), "Done.", "And this."])
     with Agent(model, FILE_TOOLS, workspace=tmp_path, database=path, thread="t") as agent:
         agent.run("Look around.")
-        results = [message.text for message in agent.history() if message.type == "tool"]
+        results = [message.text for message in agent.messages() if message.type == "tool"]
         assert "not searched" not in results[0]
         assert "belongs to the agent's own database" in results[1]
         assert output(LOOK, path) == "human ai tool tool ai"

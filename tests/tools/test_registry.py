@@ -131,3 +131,9 @@ def test_the_decorator_s_name_counts_when_names_are_compared() -> None:
 
     with pytest.raises(ConfigurationError, match="'add' is given twice"):
         registry([add, other])
+
+
+@pytest.mark.parametrize("fields", [{"effects": "few"}, {"execution_mode": "later"}])
+def test_a_tool_says_at_once_that_an_option_is_none(fields: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"tool 'a': \w+ '(few|later)' is not one of"):
+        Tool(name="a", description="", parameters={}, execute=nothing, **fields)

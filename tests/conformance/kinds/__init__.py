@@ -1,12 +1,22 @@
 """The kinds of report cases that can be run, by the name that the cases give."""
 
-from tests.conformance.kinds import cancel, dup_id, recursion, steering, transcript
+from tests.conformance.kinds import (
+    cancel,
+    checkpoint,
+    dup_id,
+    recursion,
+    resume,
+    steering,
+    transcript,
+)
 from tests.conformance.running import Driver
 
 KINDS: dict[str, Driver] = {
     "cancel": cancel.drive,
+    "checkpoint": checkpoint.drive,
     "dup-id": dup_id.drive,
     "recursion": recursion.drive,
+    "resume": resume.drive,
     "steering": steering.drive,
     "transcript": transcript.drive,
 }

@@ -76,7 +76,7 @@ async def _run(rounds: int, limit: dict[str, int]) -> Outcome:
         run = agent.graph.ainvoke({"messages": [("user", "Work.")]}, config)
         given: Any = (await asyncio.gather(run, return_exceptions=True))[0]
         raised = given if isinstance(given, BaseException) else None
-        ledger, asked, ran = agent.history(THREAD), len(model.requests), len(runs)
+        ledger, asked, ran = agent.messages(THREAD), len(model.requests), len(runs)
         next_run = agent.prompt(AGAIN, thread=THREAD)
         later: Any = (await asyncio.gather(next_run, return_exceptions=True))[0]
     after = type(later).__name__ if isinstance(later, BaseException) else later.status

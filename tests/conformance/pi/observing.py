@@ -25,6 +25,16 @@ class ObservedLog:
     def append(self, thread: str, kind: str, body: Any) -> int:
         return self._log.append(thread, kind, body)
 
+    def append_all(
+        self, thread: str, kind: str, bodies: Sequence[Any], *, full: bool = False
+    ) -> list[int]:
+        return self._log.append_all(thread, kind, bodies, full=full)
+
+    async def commit(
+        self, thread: str, kind: str, bodies: Sequence[Any], **options: Any
+    ) -> list[int]:
+        return await self._log.commit(thread, kind, bodies, **options)
+
     def read(self, thread: str, kinds: Sequence[str], after: int = 0) -> list[Entry]:
         return self._log.read(thread, kinds, after)
 
@@ -33,7 +43,8 @@ class ObservedLog:
 
     async def poll(self, thread: str, kinds: Sequence[str], after: int = 0) -> list[Entry]:
         found = await self._log.poll(thread, kinds, after)
-        self._world.log.append(f"poll:{QUEUES[kinds[0]]}:0")
+        if kinds[0] in QUEUES:  # else it is a look-up in the journal
+            self._world.log.append(f"poll:{QUEUES[kinds[0]]}:0")
         return found
 
 

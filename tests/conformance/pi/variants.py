@@ -71,12 +71,10 @@ class Interrupted(AgentGraph):
         while True:
             saver = cast(BaseCheckpointSaver[Any], self.checkpointer)
             graph = build(run.dependencies, checkpointer=saver, leases=self.leases)
-            end: AnyEvent | None = None
             configured: Any = {"configurable": {**config["configurable"], RUN_KEY: run}}
-            async for event in graph.astream(given, configured, interrupt_before="*", **options):
-                end = event
-                yield event
-            if not self.seams.is_one(end):
+            async for chunk in graph.astream(given, configured, interrupt_before="*", **options):
+                yield chunk
+            if not self.seams.at_one:
                 return
             given, run = None, self._next(run)
 
@@ -87,7 +85,7 @@ class Interrupted(AgentGraph):
             dependencies=run.dependencies,
             views=run.emitter.views,
         )
-        follower.transcript = run.transcript
+        follower.sink, follower.transcript = run.sink, run.transcript
         self.seams.resumes(follower)
         return follower
 
@@ -98,24 +96,22 @@ class Seams:
     def __init__(self, world: World) -> None:
         self._noted = world.seams
         self._resumed: set[str] = set()
+        self.at_one = False
+        """Whether the last event is there only because of the interruptions."""
 
     def resumes(self, run: Run) -> None:
         """The next run begins with such an event."""
         self._resumed.add(run.id)
 
-    def is_one(self, event: AnyEvent | None) -> bool:
-        """Whether an event is there only because of the interruptions."""
-        return event is not None and (event.run_id, event.sequence) in self._noted
-
     def begin(self, messages: Sequence[AnyMessage]) -> None:
         """Nothing is shown here."""
 
     def apply(self, event: AnyEvent) -> None:
-        if isinstance(event, AgentStart) and event.run_id in self._resumed:
-            self._resumed.remove(event.run_id)
-        elif not (isinstance(event, AgentEnd) and event.status == "interrupted"):
-            return
-        self._noted.add((event.run_id, event.sequence))
+        stopped = isinstance(event, AgentEnd) and event.status == "interrupted"
+        self.at_one = stopped or (isinstance(event, AgentStart) and event.run_id in self._resumed)
+        if self.at_one:
+            self._resumed.discard(event.run_id)
+            self._noted.add((event.run_id, event.sequence))
 
 
 class Witness(AsyncCallbackHandler):

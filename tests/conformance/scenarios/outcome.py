@@ -147,7 +147,7 @@ async def _again(stage: Stage) -> str:
 
 def _ledger(stage: Stage) -> list[AnyMessage]:
     try:
-        return stage.agent.history()
+        return stage.agent.messages()
     except UnknownThreadError:
         return []
 

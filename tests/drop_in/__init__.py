@@ -1,0 +1,1 @@
+"""Tests of the checkpointer in the place of LangGraph's own, under the agents of other people."""
