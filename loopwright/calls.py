@@ -13,11 +13,13 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp
 
+from loopwright.cancelling import uncut, unless_cut
 from loopwright.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from loopwright.hooks import AfterToolCall, Ask, BeforeToolCall, ToolCallContext, settled
 from loopwright.runs import Run
 from loopwright.state.messages import Call, new_id
 from loopwright.tools.arguments import validate
+from loopwright.tools.bounding import bounded
 from loopwright.tools.contract import JsonObject, Tool, ToolContext, ToolResult
 from loopwright.tools.execution import error_text, run_call
 
@@ -89,7 +91,10 @@ async def start(batch: Batch, call: Call) -> None:
 
 
 async def end(batch: Batch, outcome: Outcome) -> Outcome:
-    """Tell that a call has its result."""
+    """Tell that a call has its result, which is cut to its limit."""
+    run, call = batch.run, outcome.call
+    most = run.settings.limits.result_characters
+    outcome = Outcome(call, bounded(outcome.result, most, run.dependencies.wording.truncated))
     result = outcome.result
     await batch.run.emit(
         ToolExecutionEnd(
@@ -120,7 +125,7 @@ async def prepare(batch: Batch, call: Call) -> Prepared | Asking | Outcome:
     try:
         raw = deepcopy(call.arguments)
         given = tool.prepare_arguments(raw) if tool.prepare_arguments else raw
-        arguments = validate(tool, given, batch.run.dependencies.argument_rules)
+        arguments = validate(tool, given, batch.run.argument_rules())
         answer = await _before(batch, call, arguments)
     except GraphBubbleUp:
         raise
@@ -175,16 +180,18 @@ async def perform(batch: Batch, prepared: Prepared) -> Outcome:
 
     A call whose run was aborted before its body could start does not run and reaches no hook.
     """
+    unless_cut(batch.run)
     if batch.run.signal.aborted:
         return await end(batch, refused(prepared.call, batch.run.dependencies.wording.aborted))
     progress = _Progress(batch.run, prepared.call)
     try:
-        result = await run_call(
+        body = run_call(
             prepared.tool,
             prepared.arguments,
             _tool_context(batch, prepared.call, progress.report),
             timeout=batch.run.settings.tool_timeout,
         )
+        result = await uncut(batch.run, body)
     finally:
         await progress.close()
     return await end(batch, Outcome(prepared.call, await _finalised(batch, prepared, result)))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore
 
+from loopwright.clock import Clock, SystemClock
 from loopwright.emitter import Emitter, Listeners, View
 from loopwright.errors import LoopwrightError
 from loopwright.events import AnyEvent, MessageEnd, MessageStart
@@ -61,6 +62,9 @@ class Dependencies:
     """What the arguments of a call may look like before its tool sees them."""
 
     wording: Wording = field(default_factory=Wording)
+    clock: Clock = field(default_factory=SystemClock)
+    """Tells how long a run has taken."""
+
     tracing: bool = False
     """Whether LangSmith tracing may be on during a run (its own switches decide then)."""
 
@@ -97,6 +101,9 @@ class Run:
     dependencies: Dependencies
     signal: AbortSignal
     emitter: Emitter
+    started: float = 0.0
+    """When it began, by the clock of its dependencies."""
+
     entered: bool = False
     """True once the entrance has taken the run in; a nested graph then makes one of its own."""
 
@@ -138,7 +145,8 @@ class Run:
         """A fresh run with an id of its own over these dependencies."""
         run_id = new_id()
         emitter = Emitter(run_id, dependencies.listeners, list(views))
-        return cls(run_id, lease, dependencies, lease.signal, emitter)
+        started = dependencies.clock.now()
+        return cls(run_id, lease, dependencies, lease.signal, emitter, started)
 
     @property
     def thread(self) -> str:
@@ -184,6 +192,10 @@ class Run:
         live = self.dependencies.queue_modes
         settings = QueueModes(self.settings.steering_mode, self.settings.follow_up_mode)
         return getattr(live or settings, queue)  # type: ignore[no-any-return]
+
+    def argument_rules(self) -> ArgumentRules:
+        """What the arguments of a call may look like, within the limits of the run."""
+        return self.dependencies.argument_rules.within(self.settings.limits)
 
     def offered_tools(self) -> ToolRegistry:
         """The tools of this run, as the settings name them."""

@@ -5,6 +5,7 @@ Defaults are the default runtime's (K28); presets replace them. Nothing is read 
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from math import inf
 from pathlib import Path
 from typing import Any, Literal, Self, get_args, get_origin
 
@@ -19,13 +20,65 @@ QueueMode = Literal["one_at_a_time", "all"]
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds of one run. A limit that is reached ends the run with status `limit`."""
+    """Bounds of one run; None means no bound.
+
+    The first ones end the run with status `limit` before the next turn; the bounds of an answer
+    make it a protocol error, those of arguments an error result, unless `Settings.protocol` is
+    strict.
+    """
 
     turns: int = 90
-    """Model turns of one run (S3-02); at least 1."""
+    """Model turns of one run (S3-02)."""
+
+    last_answer: bool = False
+    """Whether a run that reaches `turns` is given one more turn, without tools, for an answer."""
+
+    seconds: float | None = None
+    """Seconds by the clock from the beginning of the run."""
+
+    tokens: int | None = None
+    """Tokens of all answers of the run, input and output, as their providers counted them."""
+
+    cost: float | None = None
+    """What all answers of the run have cost, in the unit of the providers that report it."""
+
+    chunks: int | None = None
+    """Pieces of one streamed answer."""
+
+    text: int | None = None
+    """Code points of text in one answer."""
+
+    blocks: int | None = None
+    """Blocks of one answer: its texts and calls."""
+
+    argument_depth: int = 64
+    """Containers of a call's arguments that may stand inside one another, below the root."""
+
+    argument_values: int = 200_001
+    """Values in a call's arguments, with the root."""
+
+    argument_entries: int = 200_000
+    """Fields of objects and items of arrays in a call's arguments."""
+
+    argument_characters: int = 4_000_000
+    """Code points of all keys and texts in a call's arguments."""
+
+    initial_messages: int | None = None
+    """Messages that a run may begin with: the stored ones and its prompt."""
+
+    result_characters: int | None = 1_000_000
+    """Code points of a tool result's text; what is longer is cut, and says so within the bound."""
 
     def __post_init__(self) -> None:
-        _require_whole("limits.turns", self.turns, at_least=1)
+        for bound in fields(self):
+            value = getattr(self, bound.name)
+            if value is None and type(None) in get_args(bound.type):
+                continue
+            _require(bound.type, f"limits.{bound.name}", value)
+
+
+LARGEST_WHOLE = 2**53 - 1
+"""The largest whole number that every JSON reader keeps exactly."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +97,13 @@ class Settings:
     tool_execution: Literal["parallel", "sequential"] = "parallel"
     """How a batch runs; a called tool that says sequential makes its whole batch sequential."""
 
+    protocol: Literal["lenient", "strict"] = "lenient"
+    """Whether every answer has to keep the protocol of `providers.protocol` (S0-11 to S0-14) before
+    anything of it takes effect: what breaks it fails the run."""
+
+    request_offset: int = 0
+    """Requests that an outer life cycle has numbered before the first one of this run (S0-02)."""
+
     tool_timeout: float | None = None
     """Seconds after which one tool call is given up and answered with an error; None waits."""
 
@@ -53,11 +113,15 @@ class Settings:
     follow_up_mode: QueueMode = "one_at_a_time"
     """How many waiting follow-up messages one poll takes."""
 
-    cancel_policy: Literal["record", "leave"] = "record"
-    """Whether a cancelled run answers its open calls or leaves them to `load` (K1, K24)."""
+    cancel_policy: Literal["record", "leave", "cut"] = "record"
+    """Whether a cancelled run answers its open calls or leaves them to `load` (K1, K24). `cut`
+    leaves them and waits for nothing: no answer and no result joins the transcript behind the
+    signal, not even one that is complete in the same instant (S0-23)."""
 
-    repair_policy: Literal["always", "died", "off"] = "died"
-    """When `load` repairs a transcript: always, after a run that did not end, or never."""
+    repair_policy: Literal["always", "died", "off", "refuse"] = "died"
+    """When `load` repairs a transcript: always, after a run that did not end or was cancelled, or
+    never. `refuse` is never too, and no run begins on a transcript whose calls and results do not
+    belong together (S0-05)."""
 
     context_window: int | None = None
     """Tokens that fit the model; None asks the provider; unknown means never measured."""
@@ -74,6 +138,9 @@ class Settings:
         for choice in (f for f in fields(self) if get_origin(f.type) is Literal):
             _require_one_of(choice.name, getattr(self, choice.name), get_args(choice.type))
         _require_whole("compaction_tail", self.compaction_tail, at_least=1)
+        _require_whole("request_offset", self.request_offset, at_least=0)
+        if self.tool_timeout is not None:
+            _require_positive("tool_timeout", self.tool_timeout)
         if self.context_window is not None:
             _require_whole("context_window", self.context_window, at_least=1)
         if not 0 < self.compaction_threshold <= 1:
@@ -110,10 +177,34 @@ def _require_one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 def _require_whole(name: str, value: object, *, at_least: int) -> None:
     """A bool is not a whole number here, and neither is 3.0 (S0-01)."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or not at_least <= value <= LARGEST_WHOLE
+    ):
         raise ConfigurationError(
-            f"{name} is {value!r}: use a whole number of at least {at_least}", field=name
+            f"{name} is {value!r}: use a whole number of at least {at_least} "
+            f"and at most {LARGEST_WHOLE}",
+            field=name,
         )
+
+
+def _require(kind: object, name: str, value: object) -> None:
+    """What the type of a limit says: a switch, a whole number of at least 1, a number above 0."""
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise ConfigurationError(f"{name} is {value!r}: use True or False", field=name)
+    elif kind in (int, int | None):
+        _require_whole(name, value, at_least=1)
+    else:
+        _require_positive(name, value)
+
+
+def _require_positive(name: str, value: object) -> None:
+    """A finite number above 0; a bool is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 < float(value) < inf:  # type: ignore[arg-type]
+        raise ConfigurationError(f"{name} is {value!r}: use a number above 0", field=name)
 
 
 def workspace_folder(path: str | Path) -> Path:

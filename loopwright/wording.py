@@ -19,6 +19,15 @@ class Wording:
     )
     """Answer to every call of an answer that stopped at `length`."""
 
+    truncated: str = "\n[The result was longer and is cut off here]"
+    """End of a tool result that was longer than the limit."""
+
+    last_answer: str = (
+        "The turn limit is reached and no tools are left. Answer now with what you know, and say "
+        "what is still open."
+    )
+    """What the model is told in the one request behind the turn limit."""
+
     blocked: str = "Tool execution was blocked"
     """Answer to a call that a hook blocked without a reason."""
 

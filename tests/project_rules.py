@@ -15,7 +15,10 @@ LAYERS = (
     ("base",),
     ("state",),
     ("providers", "memory", "tools"),
-    ("hooks", "runs", "queues", "turns", "calls", "approvals", "live"),
+    (
+        *("hooks", "runs", "queues", "turns", "calls", "approvals", "live"),
+        *("cancelling", "limits"),
+    ),
     ("nodes",),
     ("graph",),
     ("ongoing", "adjustable", "agent", "loops"),

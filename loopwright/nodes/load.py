@@ -10,10 +10,12 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from loopwright.errors import ConfigurationError, ContinuationError, InputError, LoopwrightError
 from loopwright.events import AgentStart, Repair, TurnStart
+from loopwright.limits import overridden, require_fit
 from loopwright.providers.contract import Provider
 from loopwright.queues import Taken, deliver, take
 from loopwright.runs import Ids, Run, Update, opened
-from loopwright.settings import Limits, Settings
+from loopwright.settings import Settings
+from loopwright.state.linking import require_linked
 from loopwright.state.repair import repair
 from loopwright.state.schema import (
     Admission,
@@ -50,6 +52,7 @@ async def load(state: AgentState, run: Run) -> Update:
         run.settings = frozen_settings(run)
         found = await _resolved(run)
         run.ids = Ids.of(history)
+        _require_sound(run, [*history, *state["input"]["messages"]])
         opening = await _opening(state["input"], history, cursor, run)
     except (ConfigurationError, ContinuationError, InputError) as error:
         return _refused(run, error)
@@ -69,6 +72,13 @@ async def load(state: AgentState, run: Run) -> Update:
         "cursor": cursor,
         "held": None,
     }
+
+
+def _require_sound(run: Run, messages: list[AnyMessage]) -> None:
+    """Raise InputError for more messages than allowed, and for what the policy refuses."""
+    require_fit(run.settings.limits, messages)
+    if run.settings.repair_policy == "refuse":
+        require_linked(messages)
 
 
 async def _resolved(run: Run) -> "asyncio.Future[Provider]":
@@ -125,8 +135,7 @@ def frozen_settings(run: Run) -> Settings:
         settings = replace(settings, model=overrides["model"])
     if "tools" in overrides:
         settings = replace(settings, tools=tuple(overrides["tools"]))
-    if "max_turns" in overrides:
-        settings = replace(settings, limits=Limits(turns=overrides["max_turns"]))
+    settings = replace(settings, limits=overridden(settings.limits, overrides))
     unknown = set(settings.tools or ()) - set(run.dependencies.tools.names())
     if unknown:
         known = ", ".join(run.dependencies.tools.names()) or "none"
@@ -151,7 +160,8 @@ def _mended(state: AgentState, run: Run) -> tuple[list[AnyMessage], dict[str, in
     if died and record is not None:
         run.resumed_from = record["id"]
     policy = run.dependencies.settings.repair_policy
-    if policy == "off" or (policy == "died" and not died):
+    cancelled = (state.get("result") or {}).get("status") == "cancelled"  # it may have been cut
+    if policy in ("off", "refuse") or (policy == "died" and not died and not cancelled):
         return history, {}
     mended, report = repair(history, held_results(state.get("held")))
     return (mended, report.counts()) if report.changed else (history, {})

@@ -3,14 +3,17 @@
 How a server is spoken to lives in `providers`; what the answer leads to is the edge's.
 """
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
+from loopwright.cancelling import until_cut
 from loopwright.errors import ContextOverflowError, ModelError
 from loopwright.events import MessageStart, MessageUpdate
 from loopwright.hooks import KeptContext, settled
+from loopwright.limits import announced
 from loopwright.outcome import usage_of
 from loopwright.providers.contract import (
     ModelRequest,
@@ -20,7 +23,9 @@ from loopwright.providers.contract import (
     StreamPiece,
     StreamStart,
 )
+from loopwright.providers.protocol import bounds_answers, checked
 from loopwright.runs import Run, Update, changed, context
+from loopwright.signals import Aborted
 from loopwright.state.call_ids import with_own_call_ids
 from loopwright.state.messages import (
     ABORTED,
@@ -34,7 +39,7 @@ from loopwright.state.schema import AgentState, Decision, View
 
 
 async def model(state: AgentState, run: Run) -> Update:
-    """Ask once. Writes `tools`, `satisfied`, `hard_stop` or `compact`.
+    """Ask once. Writes `tools`, `satisfied`, `hard_stop`, `compact`, or `stopped` if it was cut.
 
     An answer with calls leads to `tools` whatever its stop reason, except error and aborted
     (S2-05).
@@ -46,6 +51,8 @@ async def model(state: AgentState, run: Run) -> Update:
     request = await _request(state, run, provider, messages)
     try:
         message = await _answer(provider, request, run)
+    except Aborted:  # the run was cut: nothing of the answer is kept
+        return {**kept, "decision": Decision(kind="stopped", reason="aborted")}
     except ContextOverflowError as error:
         if not state["run"]["overflow"]:
             record = changed(state["run"], overflow=True)
@@ -91,10 +98,11 @@ async def _request(
     return ModelRequest(
         model=run.settings.model,
         system_prompt=state["system_prompt"],
-        messages=converted,
+        messages=announced(state, run, converted),
         tools=run.offered_tools().tools,
         thinking_level=run.settings.thinking_level,
         api_key=key or None,
+        id=f"request-{run.settings.request_offset + state['run']['turn']:03}",
         signal=run.signal,
     )
 
@@ -143,11 +151,22 @@ class _Stream:
 async def _answer(provider: Provider, request: ModelRequest, run: Run) -> AIMessage:
     """Stream one answer into events and the ledger. Raises what the provider raises."""
     stream = _Stream(run, provider)
-    async for event in provider.stream(request):
+    async for event in _events(provider, request, run):
         if isinstance(event, StreamEnd):
             return await stream.end(event.message)
         await stream.tell(event)
     raise ModelError(f"the stream of provider {provider.id!r} ended without an answer")
+
+
+def _events(provider: Provider, request: ModelRequest, run: Run) -> AsyncIterator[StreamEvent]:
+    """The events of the answer, with what the settings ask of them."""
+    events = provider.stream(request)
+    if run.settings.cancel_policy == "cut":
+        events = until_cut(run, events)
+    if bounds_answers(run.settings):
+        used = set() if run.ids is None else run.ids.calls
+        events = checked(events, request, run.settings, used)
+    return events
 
 
 def _added(usage: dict[str, int], message: AIMessage) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from loopwright.events import TurnStart
 from loopwright.hooks import NextTurn, settled
+from loopwright.limits import has_last_answer, open_last_answer, reached
 from loopwright.queues import deliver, take
 from loopwright.runs import Run, Update, changed, ledger
 from loopwright.settings import Settings
@@ -21,7 +22,7 @@ async def queue_drain(state: AgentState, run: Run) -> Update:
 
     Polls (S2-02): steering before turn 1 (unless `load` polled) and after every turn; follow-ups
     only when nothing else would go on; steering once more behind `prepare_next_turn`, only if
-    nothing is pending. At the turn limit nothing is taken: it stays queued for the next run.
+    nothing is pending. At a limit nothing is taken: it stays queued for the next run.
     """
     kind, cursor = state["decision"]["kind"], state["cursor"]
     if kind == "opening_polled":
@@ -29,7 +30,9 @@ async def queue_drain(state: AgentState, run: Run) -> Update:
     if kind == "opening":
         await deliver(run, await take(run, cursor, "steering"))
         return _measured(state, run, {})
-    if state["run"]["turn"] >= run.settings.limits.turns:
+    if kind == "again" and has_last_answer(state, run):
+        return _measured(state, run, await open_last_answer(state, run))
+    if kind == "satisfied" and reached(state, run):
         return {"decision": Decision(kind="idle")}
     pending = await take(run, cursor, "steering")
     if kind == "satisfied" and pending is None:

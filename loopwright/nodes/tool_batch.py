@@ -12,7 +12,9 @@ from langgraph.errors import GraphBubbleUp
 
 from loopwright.approvals import asked
 from loopwright.calls import Asking, Batch, Outcome, Prepared, end, perform, prepare, refused, start
+from loopwright.cancelling import unless_cut
 from loopwright.runs import Run, Update, context
+from loopwright.signals import Aborted
 from loopwright.state.messages import LENGTH, Call, calls, stop_reason
 from loopwright.state.repair import interrupted
 from loopwright.state.schema import AgentState, Decision, Held, held_results
@@ -34,6 +36,14 @@ async def tool_batch(state: AgentState, run: Run) -> Update:
     answered |= set(held_results(held))
     waiting = [call for call in calls(message) if call.id not in answered]
     batch = Batch(message, context(state, run), state["system_prompt"], run)
+    try:
+        return await _answers(batch, waiting, held)
+    except Aborted:  # the run was cut: what has joined the ledger is all there will be
+        return {"decision": Decision(kind="again"), "held": None}
+
+
+async def _answers(batch: Batch, waiting: Sequence[Call], held: Held | None) -> Update:
+    message, run = batch.message, batch.run
     if stop_reason(message) == LENGTH:
         return await _cut_off(batch, waiting)
     if held is not None:
@@ -86,13 +96,22 @@ async def _sequential(batch: Batch, waiting: Sequence[Call]) -> Update:
 
 async def _alone(batch: Batch, call: Call, *, may_ask: bool) -> Outcome | None:
     """One call from start to end; None if it has to ask and may not do it now."""
-    await start(batch, call)
-    ready = await prepare(batch, call)
+    ready = await _prepared(batch, call)
     if isinstance(ready, Asking):
         if not may_ask:
             return None
         ready = (await asked(batch, [ready]))[call.id]
     return await (perform(batch, ready) if isinstance(ready, Prepared) else end(batch, ready))
+
+
+async def _prepared(batch: Batch, call: Call) -> Ready:
+    """Tell that a call is looked at, and look at it. Raises Aborted in a run that is cut."""
+    unless_cut(batch.run)
+    await start(batch, call)
+    unless_cut(batch.run)
+    ready = await prepare(batch, call)
+    unless_cut(batch.run)
+    return ready
 
 
 async def _part(batch: Batch, waiting: Sequence[Call], held: Held) -> Update:
@@ -132,8 +151,7 @@ async def _parallel(batch: Batch, waiting: Sequence[Call]) -> Update:
     """
     ready: list[Ready] = []
     for call in waiting:
-        await start(batch, call)
-        prepared = await prepare(batch, call)
+        prepared = await _prepared(batch, call)
         ready.append(await end(batch, prepared) if isinstance(prepared, Outcome) else prepared)
         if batch.run.signal.aborted:
             break
@@ -202,11 +220,13 @@ async def _all_settled(
 async def _keep_finished(
     run: Run, settled: Sequence[Prepared | Outcome], bodies: Sequence[Outcome | BaseException]
 ) -> None:
-    """Store what has finished beside a call whose listener failed; policy `leave` leaves all."""
-    if run.settings.cancel_policy == "record":
-        for item, body in zip(settled, bodies, strict=True):
-            finished = body.message() if isinstance(body, Outcome) else interrupted(item.call)
-            await run.append(finished)
+    """Store what has finished beside a call that did not; policy `leave` leaves all."""
+    policy = run.settings.cancel_policy
+    for item, body in zip(settled, bodies, strict=True):
+        if isinstance(body, Outcome) and policy != "leave":
+            await run.append(body.message())
+        elif policy == "record":
+            await run.append(interrupted(item.call))
 
 
 def _held(

@@ -180,3 +180,6 @@ class Overrides(TypedDict, total=False):
     system_prompt: str
     tools: list[str]
     max_turns: int
+    max_seconds: float
+    max_tokens: int
+    max_cost: float
