@@ -69,7 +69,7 @@ async def run_call(
 async def _guarded(tool: Tool, arguments: JsonObject, context: ToolContext) -> ToolResult:
     try:
         return as_result(await tool.execute(arguments, context))
-    except GraphBubbleUp:
+    except (GraphBubbleUp, FatalToolError):
         raise
     except asyncio.CancelledError:
         if _is_cancelled():
