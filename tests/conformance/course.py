@@ -1,6 +1,6 @@
 """What the suites of the bounded loop script: models and tools of the course from a case's JSON.
 
-What is expected of a run is the suites' own; here is only what it is given, and where it is cancelled.
+What is expected of a run is the suites' own; here is what it is given, and where it is cancelled.
 """
 
 import asyncio
@@ -58,9 +58,10 @@ class Cancel:
         """Whether the run is cancelled at this point; it is from now on."""
         if self.abort is None or self.abort["point"] != point:
             return False
-        if any(self.abort.get(name, 1) != about[name] for name in POINTS[point]):
+        defaults = {"step": 1, "index": 0, "call": about.get("call")}
+        if any(self.abort.get(name, defaults[name]) != about[name] for name in POINTS[point]):
             return False
-        self.signal.abort(self.abort.get("reason"))  # type: ignore[arg-type]
+        self.signal.abort(**reason_of(self.abort))
         return True
 
     def observe(self, event: AgentEvent) -> None:
@@ -120,7 +121,7 @@ class _Answer:
             return ToolCallChunk(request_id, block(given.get("toolCall")))
         return given
 
-    async def result(self) -> ModelResponse:
+    async def result(self) -> Any:
         """The final answer."""
         if self.turn.get("fail", {}).get("at") == "final":
             raise RuntimeError(self.turn["fail"]["message"])
@@ -128,15 +129,35 @@ class _Answer:
             await asyncio.Event().wait()
         self.cancel.reached("after_final", step=self.step)
         final = self.turn["final"]
+        if not isinstance(final, dict):
+            return final
         id = final.get("id", f"resp-{self.step}")
-        usage = final.get("usage", {"inputTokens": 1, "outputTokens": 1})
+        content = final["content"]
         return ModelResponse(
             id,
             final.get("requestId", self.request_id),
-            AssistantMessage(f"message-{id}", [block(item) for item in final["content"]]),
+            AssistantMessage(
+                f"message-{id}",
+                [block(item) for item in content] if isinstance(content, list) else content,
+            ),
             final["stopReason"],
-            Usage(*usage.values()) if isinstance(usage, dict) else usage,
+            usage_of(final.get("usage", {"inputTokens": 1, "outputTokens": 1})),
         )
+
+
+def reason_of(abort: dict[str, Any]) -> dict[str, Any]:
+    """The reason of a cancel as it is given to a signal: a text, an error, or none."""
+    reason = abort.get("reason")
+    if isinstance(reason, dict):
+        return {"reason": RuntimeError(reason.get("message", ""))}
+    return {} if reason is None else {"reason": reason}
+
+
+def usage_of(given: Any) -> Any:
+    """The tokens of an answer; what names them otherwise is left for the run to refuse."""
+    if not isinstance(given, dict) or set(given) != {"inputTokens", "outputTokens"}:
+        return given
+    return Usage(given["inputTokens"], given["outputTokens"])
 
 
 def block(given: Any) -> Any:

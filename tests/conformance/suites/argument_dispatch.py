@@ -1,4 +1,4 @@
-"""Suite `argument_dispatch`: the raw text of a call's arguments, streamed to a run that has the tool.
+"""Suite `argument_dispatch`: raw text of a call's arguments, streamed to a run that has the tool.
 
 Why a text was refused is asked of the function that the run asks.
 """

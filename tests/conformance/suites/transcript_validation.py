@@ -1,4 +1,4 @@
-"""Suite `transcript_validation`: runs that begin with these messages, and what is wrong with them."""
+"""Suite `transcript_validation`: runs that begin with these messages, and what is wrong there."""
 
 from collections.abc import Sequence
 
