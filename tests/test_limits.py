@@ -13,6 +13,7 @@ from loopwright.events import AnyEvent, Budget
 from loopwright.limits import cost_of
 from loopwright.settings import Limits, Settings
 from loopwright.testing import VirtualClock
+from tests.ledgers import unhurried
 from tests.support.graphs import Rig, outcome, outline, rig, told
 from tests.support.providers import said
 
@@ -212,6 +213,7 @@ def test_the_cost_of_an_answer_is_what_its_provider_reports(
     assert cost_of(HumanMessage("hi")) == 0
 
 
+@unhurried
 @given(turns=st.integers(1, 6), limit=st.integers(1, 6), last=st.booleans())
 @pytest.mark.anyio
 async def test_a_run_makes_no_more_requests_than_its_turns_and_the_last_answer(

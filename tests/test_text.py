@@ -49,6 +49,7 @@ def test_clean_json_stays_the_same_object(value: Any) -> None:
     assert clean_json(clean) is clean
 
 
+@unhurried
 @given(st.text() | st.lists(st.sampled_from(["a", "\ud83d", "\ude00"])).map("".join))
 def test_joining_halves_loses_nothing(text: str) -> None:
     whole = joined(text)

@@ -39,7 +39,7 @@ async def tool_batch(state: AgentState, run: Run) -> Update:
     try:
         return await _answers(batch, waiting, held)
     except Aborted:  # the run was cut: what has joined the ledger is all there will be
-        return {"decision": Decision(kind="again"), "held": None}
+        return {"decision": Decision(kind="again")}
 
 
 async def _answers(batch: Batch, waiting: Sequence[Call], held: Held | None) -> Update:

@@ -16,6 +16,7 @@ from loopwright.providers.protocol import AnswerCheck, same_json
 from loopwright.settings import Limits, Settings
 from loopwright.state.messages import Call
 from loopwright.testing import Response, ScriptedModel
+from tests.ledgers import unhurried
 from tests.support.graphs import rig
 from tests.support.providers import said
 
@@ -152,6 +153,7 @@ def test_without_a_bound_and_without_strictness_everything_passes() -> None:
     assert fault(events, Settings()) is None
 
 
+@unhurried
 @given(st.lists(st.text(max_size=4) | st.sampled_from(["\ud83d", "\ude00", "\ud83d\ude00"])))
 def test_code_points_count_the_same_however_a_text_is_split(parts: list[str]) -> None:
     whole = "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
@@ -173,6 +175,7 @@ values = st.recursive(
 )
 
 
+@unhurried
 @given(values, values)
 def test_same_json_is_equality_in_which_true_is_not_one(a: Any, b: Any) -> None:
     assert same_json(a, a)

@@ -9,7 +9,7 @@ from loopwright.errors import TranscriptError
 from loopwright.settings import Settings
 from loopwright.state.linking import link_faults, require_linked
 from loopwright.state.transcript import faults
-from tests.ledgers import answer, user
+from tests.ledgers import answer, unhurried, user
 from tests.ledgers import result as stored_result
 from tests.support.graphs import rig
 
@@ -55,6 +55,7 @@ events = st.lists(
 )
 
 
+@unhurried
 @given(events)
 def test_what_the_ledger_takes_is_always_linked(given: list[tuple[str, str]]) -> None:
     messages = [

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from loopwright.tools.bounding import bounded
 from loopwright.tools.contract import Content, ToolResult
+from tests.ledgers import unhurried
 
 MARK = "[cut]"
 IMAGE: dict[str, Any] = {"type": "image", "url": "data:,"}
@@ -45,6 +46,7 @@ def test_blocks_keep_what_is_no_text_and_share_the_bound() -> None:
 texts = st.text(max_size=30)
 
 
+@unhurried
 @given(
     content=texts | st.lists(texts | st.builds(lambda t: {"type": "text", "text": t}, texts)),
     most=st.integers(1, 40),
