@@ -22,6 +22,7 @@ from loopwright.tools.arguments import validate
 from loopwright.tools.bounding import bounded
 from loopwright.tools.contract import JsonObject, Tool, ToolContext, ToolResult
 from loopwright.tools.execution import error_text, run_call
+from loopwright.watching import barred
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,8 @@ async def prepare(batch: Batch, call: Call) -> Prepared | Asking | Outcome:
     In this order (BEHAVIOUR 5): an unknown tool and bad arguments reach no hook, and an abort seen
     behind the hook wins over its answer.
     """
+    if (result := barred(batch.run, call)) is not None:
+        return Outcome(call, result)
     if call.error is not None:
         return refused(call, f"Not executed: {call.error}")
     tool = batch.run.offered_tools().get(call.name)

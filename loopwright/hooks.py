@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from loopwright.signals import AbortSignal
 from loopwright.state.messages import Call
+from loopwright.state.notes import shown
 from loopwright.tools.contract import Content, JsonObject, ToolResult
 
 T = TypeVar("T")
@@ -118,8 +119,10 @@ MODEL_ROLES = frozenset(("human", "ai", "tool"))
 
 
 def keep_model_roles(messages: Messages) -> Messages:
-    """The default `convert_to_llm`: user, assistant and tool messages, no custom roles."""
-    return [message for message in messages if message.type in MODEL_ROLES]
+    """The default `convert_to_llm`: user, assistant and tool messages and the notes of the loop, no
+    custom roles.
+    """
+    return [message for message in shown(messages) if message.type in MODEL_ROLES]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,11 +20,12 @@ from loopwright.state.messages import new_id
 from loopwright.state.schema import AgentState, Overrides
 
 TURNS, SECONDS, TOKENS, COST = "max_turns", "max_seconds", "max_tokens", "max_cost"
+CALLS = "max_calls"
 """The reasons of runs that a limit has ended, and the names of their overrides."""
 
-STATUSES: dict[str, RunStatus] = {reason: "limit" for reason in (TURNS, SECONDS, TOKENS, COST)}
+_FIELDS = {TURNS: "turns", SECONDS: "seconds", TOKENS: "tokens", COST: "cost", CALLS: "calls"}
 
-_FIELDS = {TURNS: "turns", SECONDS: "seconds", TOKENS: "tokens", COST: "cost"}
+STATUSES: dict[str, RunStatus] = dict.fromkeys(_FIELDS, "limit")
 
 
 def overridden(limits: Limits, overrides: Overrides) -> Limits:
@@ -48,6 +49,8 @@ def reached(state: AgentState, run: Run) -> str | None:
     record, limits = state["run"], run.settings.limits
     if record["turn"] >= limits.turns:
         return TURNS
+    if run.watch.calls_left == 0:
+        return CALLS
     if limits.seconds is not None:
         if run.dependencies.clock.now() - run.started >= limits.seconds:
             return SECONDS

@@ -22,7 +22,7 @@ from loopwright.signals import AbortSignal
 from loopwright.state.lease import Lease
 from loopwright.state.log import Log, MemoryLog
 from loopwright.state.messages import calls, identified, new_id
-from loopwright.state.schema import AgentState, Cursor, Overrides, RunRecord
+from loopwright.state.schema import AgentState, Cursor, Overrides, RunRecord, Tree
 from loopwright.state.view import shown
 from loopwright.tools.arguments import DEFAULT_RULES, ArgumentRules
 from loopwright.tools.contract import ToolRegistry
@@ -91,6 +91,18 @@ class Ids:
 
 
 @dataclass
+class Watch:
+    """What the rules of `watching` and `budgets` know of a run; made anew from ledger and log."""
+
+    history: Any = None
+    concluding: bool = False
+    """Whether the run has used up its tokens and is to call no tool any more."""
+
+    calls_left: int | None = None
+    """Model calls that its wallet had left for it; None if there is no wallet."""
+
+
+@dataclass
 class Run:
     """One run in this process. The entrance makes it, `load` fills it, the guard keeps it true."""
 
@@ -131,6 +143,10 @@ class Run:
     transcript: list[AnyMessage] | None = None
     """What the thread's ledger is rewritten to when the run begins; None keeps it."""
 
+    tree: Tree | None = None
+    """The tree whose wallet the run shares, if another run has started it."""
+
+    watch: Watch = field(default_factory=Watch)
     ids: Ids | None = None
     settings: Settings = field(default_factory=Settings)
 
@@ -222,6 +238,7 @@ def opened(run: Run, size: int) -> RunRecord:
         turn=1,
         first=size,
         overflow=False,
+        tree=run.tree or Tree(thread=run.thread, run=run.id),
     )
 
 

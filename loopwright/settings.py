@@ -16,6 +16,11 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from loopwright.errors import ConfigurationError
 
 QueueMode = Literal["one_at_a_time", "all"]
+RepetitionPolicy = Literal["off", "first_repeat", "graded"]
+
+
+FROM_ZERO = {"at_least": 0}
+"""What is said of a whole number that may be 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +46,19 @@ class Limits:
 
     cost: float | None = None
     """What all answers of the run have cost, in the unit of the providers that report it."""
+
+    token_budget: int | None = field(default=None, metadata=FROM_ZERO)
+    """Tokens of all answers of the run from which on it has to conclude: the model is told so once,
+    in a note, and has no tools any more. If it calls one, the run ends (S4-04, K21)."""
+
+    calls: int | None = None
+    """Model calls of a run together with all runs that it starts: one wallet (S3-02, K5)."""
+
+    child_calls: int = 50
+    """Model calls that a run started by another one may take from their wallet at most (K6)."""
+
+    reserved_calls: int = field(default=2, metadata=FROM_ZERO)
+    """The last model calls of a wallet, which only the run that began it may take (K6)."""
 
     chunks: int | None = None
     """Pieces of one streamed answer."""
@@ -74,7 +92,8 @@ class Limits:
             value = getattr(self, bound.name)
             if value is None and type(None) in get_args(bound.type):
                 continue
-            _require(bound.type, f"limits.{bound.name}", value)
+            least = bound.metadata.get("at_least", 1)
+            _require(bound.type, f"limits.{bound.name}", value, at_least=least)
 
 
 LARGEST_WHOLE = 2**53 - 1
@@ -107,6 +126,27 @@ class Settings:
     tool_timeout: float | None = None
     """Seconds after which one tool call is given up and answered with an error; None waits."""
 
+    repetition: RepetitionPolicy = "graded"
+    """What becomes of a run that repeats itself (K16): `graded` warns of calls, cycles of calls and
+    failures that go on unchanged, then ends it; `first_repeat` ends it at the second call that is
+    the same. What would go on with it is not executed."""
+
+    repeatable: tuple[str, ...] = ()
+    """Names of tools that may be called again and again with the same arguments, such as one that
+    polls. A tool may say so itself (`Tool.repeatable`)."""
+
+    child_wallet: Literal["shared", "isolated"] = "shared"
+    """Whether runs that a run starts draw from its wallet (S3-02) or each have their own (K6)."""
+
+    plan_model: str | None = None
+    """The model that makes the plan of a run, asked while there is none; None: `model` (S4-13)."""
+
+    plan_idle_revisions: int = 2
+    """Revisions of the plan in a row without a tool's success between them, before the run ends."""
+
+    plan_revisions: int = 8
+    """Revisions of the plan in one run, before it ends."""
+
     steering_mode: QueueMode = "one_at_a_time"
     """How many waiting steering messages one poll takes."""
 
@@ -138,7 +178,8 @@ class Settings:
         for choice in (f for f in fields(self) if get_origin(f.type) is Literal):
             _require_one_of(choice.name, getattr(self, choice.name), get_args(choice.type))
         _require_whole("compaction_tail", self.compaction_tail, at_least=1)
-        _require_whole("request_offset", self.request_offset, at_least=0)
+        for name in ("request_offset", "plan_idle_revisions", "plan_revisions"):
+            _require_whole(name, getattr(self, name), at_least=0)
         if self.tool_timeout is not None:
             _require_positive("tool_timeout", self.tool_timeout)
         if self.context_window is not None:
@@ -160,8 +201,9 @@ class Settings:
         _require_known("setting", data, cls)
         _require_known("limit", data.get("limits", {}), Limits)
         limits = Limits(**data.get("limits", {}))
-        tools = data.get("tools")
-        return cls(**{**data, "limits": limits, "tools": None if tools is None else tuple(tools)})
+        names = [name for name in ("tools", "repeatable") if data.get(name) is not None]
+        lists = {name: tuple(data[name]) for name in names}
+        return cls(**{**data, **lists, "limits": limits})
 
 
 def _require_known(word: str, given: Mapping[str, Any], kind: type[Any]) -> None:
@@ -189,13 +231,13 @@ def _require_whole(name: str, value: object, *, at_least: int) -> None:
         )
 
 
-def _require(kind: object, name: str, value: object) -> None:
-    """What the type of a limit says: a switch, a whole number of at least 1, a number above 0."""
+def _require(kind: object, name: str, value: object, *, at_least: int) -> None:
+    """What the type of a limit says: a switch, a whole number, a number above 0."""
     if kind is bool:
         if not isinstance(value, bool):
             raise ConfigurationError(f"{name} is {value!r}: use True or False", field=name)
     elif kind in (int, int | None):
-        _require_whole(name, value, at_least=1)
+        _require_whole(name, value, at_least=at_least)
     else:
         _require_positive(name, value)
 

@@ -17,7 +17,8 @@ LAYERS = (
     ("providers", "memory", "tools"),
     (
         *("hooks", "runs", "queues", "turns", "calls", "approvals", "live"),
-        *("cancelling", "limits"),
+        *("cancelling", "limits", "repetition", "watching"),
+        *("wallet", "budgets", "plans", "planning"),
     ),
     ("nodes",),
     ("graph",),

@@ -28,7 +28,8 @@ def look() -> str:
 
 def looking(calls: int, /, **limits: Any) -> Rig:
     """A graph whose model calls a tool this many times and then answers."""
-    return rig(*[CALL] * calls, "done", tools=[look], settings=Settings(limits=Limits(**limits)))
+    settings = Settings(repeatable=("look",), limits=Limits(**limits))
+    return rig(*[CALL] * calls, "done", tools=[look], settings=settings)
 
 
 @pytest.mark.anyio

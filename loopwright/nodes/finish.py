@@ -11,6 +11,7 @@ from loopwright.outcome import outcome_of, usage_of
 from loopwright.runs import Run, Update, changed
 from loopwright.state.messages import ABORTED, calls, error_of, stop_reason
 from loopwright.state.schema import AgentState, Decision
+from loopwright.watching import TOKEN_BUDGET
 
 
 async def finish(state: AgentState, run: Run) -> Update:
@@ -48,6 +49,7 @@ def verdict(decision: Decision, messages: list[AnyMessage]) -> tuple[RunStatus, 
 
 _STOPPED: dict[str, RunStatus] = {
     **STATUSES,
+    TOKEN_BUDGET: "limit",
     "context_overflow": "failed",
     "aborted": "cancelled",
 }

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from loopwright.errors import ConfigurationError, ContinuationError, InputError, LoopwrightError
 from loopwright.events import AgentStart, Repair, TurnStart
 from loopwright.limits import overridden, require_fit
+from loopwright.planning import carried, require_plan_tool
 from loopwright.providers.contract import Provider
 from loopwright.queues import Taken, deliver, take
 from loopwright.runs import Ids, Run, Update, opened
@@ -71,6 +72,7 @@ async def load(state: AgentState, run: Run) -> Update:
         "view": _loaded_view(state, history),
         "cursor": cursor,
         "held": None,
+        **carried(state, is_empty=not history),
     }
 
 
@@ -140,6 +142,7 @@ def frozen_settings(run: Run) -> Settings:
     if unknown:
         known = ", ".join(run.dependencies.tools.names()) or "none"
         raise ConfigurationError(f"unknown tool {min(unknown)!r}: known are {known}", field="tools")
+    require_plan_tool(settings, run.dependencies.tools)
     return settings
 
 

@@ -9,12 +9,14 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
+from loopwright.budgets import drawn, refunding
 from loopwright.cancelling import until_cut
 from loopwright.errors import ContextOverflowError, ModelError
 from loopwright.events import MessageStart, MessageUpdate
 from loopwright.hooks import KeptContext, settled
-from loopwright.limits import announced
+from loopwright.limits import CALLS, announced
 from loopwright.outcome import usage_of
+from loopwright.planning import speaking, with_plan
 from loopwright.providers.contract import (
     ModelRequest,
     Provider,
@@ -46,18 +48,21 @@ async def model(state: AgentState, run: Run) -> Update:
     A context overflow leads to one compaction and one more request, with nothing emitted or
     appended; a second one is a failed answer.
     """
-    provider = run.dependencies.resolve(run.settings.model)
+    name, _ = speaking(state, run)
+    provider = run.dependencies.resolve(name)
     messages, kept = await _transformed(state, run)
     request = await _request(state, run, provider, messages)
+    if not await drawn(state, run):
+        return {**kept, "decision": Decision(kind="stopped", reason=CALLS)}
     try:
-        message = await _answer(provider, request, run)
+        message = await refunding(state, run, _answer(provider, request, run))
     except Aborted:  # the run was cut: nothing of the answer is kept
         return {**kept, "decision": Decision(kind="stopped", reason="aborted")}
     except ContextOverflowError as error:
         if not state["run"]["overflow"]:
             record = changed(state["run"], overflow=True)
             return {**kept, "decision": Decision(kind="compact"), "run": record}
-        message = failure(str(error), kind=error.kind, reason=ERROR, model=run.settings.model)
+        message = failure(str(error), kind=error.kind, reason=ERROR, model=name)
         await run.append(message)
     return {
         **kept,
@@ -95,11 +100,12 @@ async def _request(
     key: str | None = None
     if hooks.get_api_key is not None:
         key = await settled(hooks.get_api_key(provider.id))
+    name, tools = speaking(state, run)
     return ModelRequest(
-        model=run.settings.model,
-        system_prompt=state["system_prompt"],
+        model=name,
+        system_prompt=with_plan(state, run),
         messages=announced(state, run, converted),
-        tools=run.offered_tools().tools,
+        tools=tools.tools,
         thinking_level=run.settings.thinking_level,
         api_key=key or None,
         id=f"request-{run.settings.request_offset + state['run']['turn']:03}",
@@ -113,6 +119,7 @@ class _Stream:
 
     run: Run
     provider: Provider
+    model: str
     id: str = field(default_factory=new_id)
     started: bool = False
 
@@ -121,7 +128,7 @@ class _Stream:
         if isinstance(event, StreamStart) and not self.started:
             self.started = True
             self.id = str(self.run.identify(AIMessage("", id=event.message_id)).id)
-            metadata = {"model": self.run.settings.model, "provider": self.provider.id}
+            metadata = {"model": self.model, "provider": self.provider.id}
             partial = AIMessage("", id=self.id, response_metadata=metadata)
             await self.run.emit(MessageStart(message=partial))
         elif isinstance(event, StreamPiece) and self.started:
@@ -150,7 +157,7 @@ class _Stream:
 
 async def _answer(provider: Provider, request: ModelRequest, run: Run) -> AIMessage:
     """Stream one answer into events and the ledger. Raises what the provider raises."""
-    stream = _Stream(run, provider)
+    stream = _Stream(run, provider, request.model)
     async for event in _events(provider, request, run):
         if isinstance(event, StreamEnd):
             return await stream.end(event.message)

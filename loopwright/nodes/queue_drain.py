@@ -15,6 +15,7 @@ from loopwright.settings import Settings
 from loopwright.state.schema import AgentState, Decision, View
 from loopwright.state.view import exceeds_window, measure
 from loopwright.turns import turn_context
+from loopwright.watching import cautioned
 
 
 async def queue_drain(state: AgentState, run: Run) -> Update:
@@ -26,12 +27,12 @@ async def queue_drain(state: AgentState, run: Run) -> Update:
     """
     kind, cursor = state["decision"]["kind"], state["cursor"]
     if kind == "opening_polled":
-        return _measured(state, run, {})
+        return await _measured(state, run, {})
     if kind == "opening":
         await deliver(run, await take(run, cursor, "steering"))
-        return _measured(state, run, {})
+        return await _measured(state, run, {})
     if kind == "again" and has_last_answer(state, run):
-        return _measured(state, run, await open_last_answer(state, run))
+        return await _measured(state, run, await open_last_answer(state, run))
     if kind == "satisfied" and reached(state, run):
         return {"decision": Decision(kind="idle")}
     pending = await take(run, cursor, "steering")
@@ -45,7 +46,7 @@ async def queue_drain(state: AgentState, run: Run) -> Update:
     turn = state["run"]["turn"] + 1
     await run.emit(TurnStart(turn=turn))
     await deliver(run, pending)
-    return _measured(state, run, {**update, "run": changed(state["run"], turn=turn)})
+    return await _measured(state, run, {**update, "run": changed(state["run"], turn=turn)})
 
 
 async def _prepared(state: AgentState, run: Run) -> dict[str, Any]:
@@ -79,8 +80,11 @@ def _adjusted(settings: Settings, change: NextTurn) -> Settings:
     )
 
 
-def _measured(state: AgentState, run: Run, update: dict[str, Any]) -> Update:
-    """Another turn, after a compaction if the context has grown too large for the model."""
+async def _measured(state: AgentState, run: Run, update: dict[str, Any]) -> Update:
+    """Another turn, behind what its model has to be told first, and behind a compaction if the
+    context has grown too large for the model.
+    """
+    update = await cautioned(state, run, update)
     name = run.settings.model
     window = run.settings.context_window or run.dependencies.resolve(name).context_window(name)
     if window is None:

@@ -7,14 +7,17 @@ from collections.abc import Callable
 
 from langchain_core.messages import AIMessage, ToolMessage
 
+from loopwright.budgets import recount
 from loopwright.cancelling import is_cut
 from loopwright.events import TurnEnd
 from loopwright.hooks import settled
 from loopwright.limits import has_last_answer, is_last_answer, reached
+from loopwright.planning import followed
 from loopwright.runs import Run, Update, ledger
 from loopwright.state.messages import Call, open_calls, tool_error
 from loopwright.state.schema import AgentState, Decision, DecisionKind
 from loopwright.turns import last_turn, turn_context
+from loopwright.watching import barred_by, warn
 
 
 async def stop_hook(state: AgentState, run: Run) -> Update:
@@ -31,7 +34,12 @@ async def stop_hook(state: AgentState, run: Run) -> Update:
     await run.emit(TurnEnd(message=message, tool_results=results))
     if kind == "hard_stop":
         return {"decision": Decision(kind="hard_stop")}
-    return {"decision": await _after_turn(state, run, kind)}
+    await warn(state, run)
+    await recount(state, run)
+    plan, drift = followed(state, run, message, results)
+    if rule := barred_by(results) or drift:
+        return {**plan, "decision": Decision(kind="stopped", reason=rule)}
+    return {**plan, "decision": await _after_turn(state, run, kind)}
 
 
 def _came_to(state: AgentState) -> DecisionKind:

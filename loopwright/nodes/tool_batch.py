@@ -19,6 +19,7 @@ from loopwright.state.messages import LENGTH, Call, calls, stop_reason
 from loopwright.state.repair import interrupted
 from loopwright.state.schema import AgentState, Decision, Held, held_results
 from loopwright.turns import last_turn
+from loopwright.watching import follow, needs_order
 
 Ready = Prepared | Asking | Outcome
 
@@ -30,6 +31,7 @@ async def tool_batch(state: AgentState, run: Run) -> Update:
     if the batch goes on in parts. Results join the ledger in source order. Calls of an answer cut
     off by `length` are refused without running or asking a hook, and never end the run (S2-05).
     """
+    follow(state, run)
     message, results = last_turn(state["messages"])
     held = state.get("held")
     answered = {result.tool_call_id for result in results}
@@ -66,7 +68,7 @@ def _is_sequential(run: Run, batch: Sequence[Call]) -> bool:
     """The policy says so, or a called tool does; a tool cannot lift the policy (S2-04)."""
     tools = [run.offered_tools().get(call.name) for call in batch]
     forced = any(tool is not None and tool.execution_mode == "sequential" for tool in tools)
-    return forced or run.settings.tool_execution == "sequential"
+    return forced or run.settings.tool_execution == "sequential" or needs_order(run, batch)
 
 
 async def _sequential(batch: Batch, waiting: Sequence[Call]) -> Update:

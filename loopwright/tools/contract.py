@@ -71,6 +71,7 @@ class Tool:
     raises becomes an error result, except LangGraph's own signals and a cancellation.
     `prepare_arguments` may rewrite the raw arguments before they are checked. `effects` says what
     running twice would mean: `none` (reads only), `idempotent`, or `unsafe` (the default).
+    `repeatable`: calling it again with the same arguments is its use (polling), no repetition.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Tool:
     execution_mode: Literal["parallel", "sequential"] | None = None
     prepare_arguments: Callable[[Any], Any] | None = None
     effects: Literal["none", "idempotent", "unsafe"] = "unsafe"
+    repeatable: bool = False
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ SETTINGS = Settings(
     tool_execution="sequential",
     cancel_policy="cut",
     repair_policy="refuse",
+    repetition="off",
     limits=LIMITS,
 )
 """The course's policies (S0-11 to S0-16, S0-22 to S0-24, S0-05; K1, K3)."""

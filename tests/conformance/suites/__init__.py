@@ -4,8 +4,10 @@ from tests.conformance.running import Driver
 from tests.conformance.suites import (
     api_messages,
     argument_dispatch,
+    budget_wallet,
     loop000_options,
     loop000_runs,
+    plan_drift,
     repair,
     tool_argument_bounds,
     transcript_validation,
@@ -14,8 +16,10 @@ from tests.conformance.suites import (
 SUITES: dict[str, Driver] = {
     "api_messages": api_messages.drive,
     "argument_dispatch": argument_dispatch.drive,
+    "budget_wallet": budget_wallet.drive,
     "loop000_options": loop000_options.drive,
     "loop000_runs": loop000_runs.drive,
+    "plan_drift": plan_drift.drive,
     "repair": repair.drive,
     "tool_argument_bounds": tool_argument_bounds.drive,
     "transcript_validation": transcript_validation.drive,
