@@ -99,6 +99,8 @@ class NextTurn:
     system_prompt: str | None = None
     messages: list[AnyMessage] | None = None
     tools: list[str] | None = None
+    plan: list[str] | None = None
+    """Steps that replace the plan's, counted as a revision; the plan is the thread's and stays."""
 
 
 Messages = list[AnyMessage]

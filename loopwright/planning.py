@@ -118,8 +118,12 @@ def require_plan_tool(settings: Settings, tools: ToolRegistry) -> None:
         )
 
 
-def carried(state: AgentState, is_empty: bool) -> dict[str, Any]:
-    """The channel as a new run starts with it; nothing if there is no plan."""
+def carried(state: AgentState, run: Run, *, is_empty: bool) -> dict[str, Any]:
+    """The channel as a new run starts with it; nothing if there is no plan. A plan that is done
+    ends with the run, and so does one of a transcript that was emptied.
+    """
+    if run.plan is not None:
+        return {"plan": run.plan}
     plan = plan_of(state)
     if plan is None:
         return {}
@@ -133,6 +137,11 @@ def followed(
     """The channel after a turn, nothing if the plan stays as it is; and the drift that it shows."""
     before = plan_of(state)
     plan = planned(before, message, results, run.settings)
-    if plan is None or plan == before:
+    if plan is None:
         return {}, None
-    return {"plan": plan.to_json()}, plan.drift
+    return ({} if plan == before else {"plan": plan.to_json()}), plan.drift
+
+
+def revised(state: AgentState, run: Run, steps: Sequence[str]) -> dict[str, Any]:
+    """The channel with other steps that a hook has set. Drift ends the run behind the next turn."""
+    return _changed(plan_of(state), steps, run.settings).to_json()

@@ -146,6 +146,9 @@ class Run:
     tree: Tree | None = None
     """The tree whose wallet the run shares, if another run has started it."""
 
+    plan: dict[str, Any] | None = None
+    """The plan that the run begins with; None takes the thread's."""
+
     watch: Watch = field(default_factory=Watch)
     ids: Ids | None = None
     settings: Settings = field(default_factory=Settings)

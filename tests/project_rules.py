@@ -31,6 +31,7 @@ BROAD_CATCHES = {
     "loopwright/calls.py": "what a call's preparation or a hook raises becomes its result",
     "loopwright/tools/execution.py": "what a tool's body raises becomes the call's result",
     "loopwright/graph/guard.py": "what a node raises becomes the decision `fault`",
+    "loopwright/presets/planner/executor.py": "what a hook raises is the output of its call",
     "loopwright/presets/course/tools.py": "what a course tool raises becomes its call's result",
     "loopwright/presets/course/model.py": "what a course model raises becomes a failed answer",
     "loopwright/presets/course/projection.py": "what the runtime raises is a result of the course",

@@ -72,7 +72,7 @@ async def load(state: AgentState, run: Run) -> Update:
         "view": _loaded_view(state, history),
         "cursor": cursor,
         "held": None,
-        **carried(state, is_empty=not history),
+        **carried(state, run, is_empty=not history),
     }
 
 

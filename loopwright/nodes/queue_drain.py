@@ -9,6 +9,7 @@ from typing import Any
 from loopwright.events import TurnStart
 from loopwright.hooks import NextTurn, settled
 from loopwright.limits import has_last_answer, open_last_answer, reached
+from loopwright.planning import revised
 from loopwright.queues import deliver, take
 from loopwright.runs import Run, Update, changed, ledger
 from loopwright.settings import Settings
@@ -64,6 +65,8 @@ async def _prepared(state: AgentState, run: Run) -> dict[str, Any]:
         update["settings"] = settings.to_json()
     if change.system_prompt is not None:
         update["system_prompt"] = change.system_prompt
+    if change.plan is not None:
+        update["plan"] = revised(state, run, change.plan)
     if change.messages is not None:
         size = len(state["messages"])
         update["view"] = View(head=list(change.messages), start=size, measured_from=size)

@@ -25,8 +25,8 @@ def rule_of(message: AnyMessage) -> str | None:
 
 def shown(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """The messages with the notes as a model is shown them."""
-    return [message if rule_of(message) is None else _shown(message) for message in messages]
+    return [_shown(message) if message.type == "system" else message for message in messages]
 
 
-def _shown(message: AnyMessage) -> HumanMessage:
-    return HumanMessage(f"[System note] {message.text}", id=message.id)
+def _shown(row: AnyMessage) -> AnyMessage:
+    return HumanMessage(f"[System note] {row.text}", id=row.id) if rule_of(row) else row

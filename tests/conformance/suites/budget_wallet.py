@@ -3,7 +3,7 @@
 Runs themselves share one in `tests/test_budgets.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loopwright.budgets import Purse
@@ -33,13 +33,14 @@ async def drive(case: Case) -> Sequence[str]:
     granted = [await _done(members[op["who"]], op) for op in given["ops"]]
     wallet = (await root.verdict()).wallet
     assert wallet is not None
-    actual = {"granted": granted, "remaining": wallet.remaining, "used": dict(wallet.used)}
-    expected = {**case.expect, "used": {**dict.fromkeys(actual["used"], 0), **case.expect["used"]}}
-    actual["used"] = {**dict.fromkeys(expected["used"], 0), **actual["used"]}
-    reasons: list[str] = []
-    for key, wanted in expected.items():
-        reasons += difference(key, actual[key], wanted)
-    return reasons
+    found = {"granted": granted, "remaining": wallet.remaining, "used": _users(wallet.used)}
+    wanted = {**case.expect, "used": _users(case.expect.get("used", wallet.used))}
+    return [reason for key in wanted for reason in difference(key, found[key], wanted[key])]
+
+
+def _users(used: Mapping[str, int]) -> dict[str, int]:
+    """Who has used something: missing counts as 0."""
+    return {who: count for who, count in used.items() if count}
 
 
 async def _done(purse: Purse, op: dict[str, Any]) -> int:
