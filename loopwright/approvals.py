@@ -47,7 +47,7 @@ async def asked(batch: Batch, asking: Sequence[Asking]) -> dict[str, Prepared | 
     given = answers if isinstance(answers, Mapping) else {}
     if isinstance(answers, str) and len(asking) == 1:
         given = {asking[0].call.id: answers}
-    rules = batch.run.dependencies.argument_rules
+    rules = batch.run.argument_rules()
     return {one.call.id: _settled(one, _answer(given.get(one.call.id)), rules) for one in asking}
 
 

@@ -5,7 +5,7 @@ through both is decided by the `tool_batch` node.
 """
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -18,9 +18,11 @@ from loopwright.state.journal import Fate, Journal, Known
 from loopwright.state.messages import Call, new_id
 from loopwright.state.repair import INTERRUPTED
 from loopwright.tools.arguments import validate
+from loopwright.tools.bounding import bounded
 from loopwright.tools.contract import JsonObject, Tool, ToolResult
 from loopwright.tools.execution import error_text
 from loopwright.tools.result_json import from_json, to_json
+from loopwright.watching import barred
 
 
 def _no_journal() -> Journal:
@@ -111,8 +113,18 @@ async def start(batch: Batch, call: Call) -> None:
     )
 
 
+def fitted(batch: Batch, outcome: Outcome) -> Outcome:
+    """The outcome with a result that is cut to the limit of the run."""
+    run = batch.run
+    most = run.settings.limits.result_characters
+    return replace(
+        outcome, result=bounded(outcome.result, most, run.dependencies.wording.truncated)
+    )
+
+
 async def end(batch: Batch, outcome: Outcome) -> Outcome:
     """Tell that a call has its result, which is kept even if a listener fails."""
+    outcome = fitted(batch, outcome)
     batch.outcomes[outcome.call.id] = outcome
     result = outcome.result
     await batch.run.emit(
@@ -159,6 +171,8 @@ async def _prepared(batch: Batch, call: Call) -> Prepared | Asking | Outcome:
     In this order (BEHAVIOUR 5): an unknown tool and bad arguments reach no hook, and an abort seen
     behind the hook wins over its answer.
     """
+    if (result := barred(batch.run, call)) is not None:
+        return Outcome(call, result)
     if call.error is not None:
         return refused(call, f"Not executed: {call.error}")
     tool = batch.run.offered_tools().get(call.name)
@@ -169,7 +183,7 @@ async def _prepared(batch: Batch, call: Call) -> Prepared | Asking | Outcome:
     try:
         raw = deepcopy(call.arguments)
         given = tool.prepare_arguments(raw) if tool.prepare_arguments else raw
-        arguments = validate(tool, given, batch.run.dependencies.argument_rules)
+        arguments = validate(tool, given, batch.run.argument_rules())
         answer = await _before(batch, call, arguments)
     except GraphBubbleUp:
         raise

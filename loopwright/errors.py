@@ -8,6 +8,7 @@ What a *model* can put right (a bad argument, a failing tool) is a tool result, 
     │   ├── MissingKeyError       the provider needs a key and none was given
     │   └── MissingExtraError     an optional package is not installed
     ├── InputError                the input of a run cannot be admitted; the thread is unchanged
+    │   └── TranscriptError       calls and results of the transcript do not belong together
     ├── ThreadError               a thread cannot do what was asked: names the thread
     │   ├── UnknownThreadError    nothing is stored under this id
     │   ├── ThreadExistsError     something is stored under this id already
@@ -18,7 +19,9 @@ What a *model* can put right (a bad argument, a failing tool) is a tool result, 
     ├── ThreadFileError           a file cannot take or give a thread: names file and line
     ├── DatabaseError             the database file cannot be used: names the file
     ├── ModelError                a request to a model failed: names its kind
-    │   └── ContextOverflowError  the request did not fit the model's context window
+    │   ├── ContextOverflowError  the request did not fit the model's context window
+    │   └── ProtocolError         an answer broke the protocol or a bound of one answer
+    ├── FatalToolError            raised by a tool whose failure must end the run
     ├── StateError                a stored state holds something that no node writes
     └── NestedCallError           a blocking call from the very loop that it would block
 
@@ -26,6 +29,7 @@ The ones that a caller of a server can act on are also ValueErrors and RuntimeEr
 shows a client the text of Python's own errors only.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -111,6 +115,14 @@ class Holder:
 
 def _moment(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+class TranscriptError(InputError):
+    """Calls and results of a transcript do not belong together; `kinds` names each fault once."""
+
+    def __init__(self, message: str, *, kinds: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.kinds = tuple(kinds)
 
 
 class ThreadError(LoopwrightError, RuntimeError):
@@ -218,6 +230,19 @@ class ContextOverflowError(ModelError):
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message, kind="context_overflow", status=status)
+
+
+class ProtocolError(ModelError):
+    """An answer broke the protocol, or a bound of one answer; nothing of it has taken effect."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, kind="protocol")
+
+
+class FatalToolError(LoopwrightError):
+    """Raised by a tool whose failure must end the run: the call gets no result, the model is not
+    asked again, and the run fails.
+    """
 
 
 class StateError(LoopwrightError):

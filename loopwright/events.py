@@ -191,6 +191,20 @@ class Budget(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Repetition(Event):
+    """The run goes round in circles and is warned; if it goes on like that, it is ended.
+
+    `circle` says how: the same call, a cycle of calls or turns without anything new, each with
+    results that do not change; one failure again and again; or one call very often.
+    """
+
+    circle: Literal["same_call", "cycle", "same_error", "no_progress", "long_run"]
+    tool_names: list[str]
+    count: int
+    type: Literal["repetition"] = "repetition"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Repair(Event):
     """A loaded transcript was mended; the counts say what was done."""
 
@@ -221,6 +235,7 @@ AnyEvent = (
     | Retry
     | Compaction
     | Budget
+    | Repetition
     | Repair
     | Approval
 )

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from loopwright.signals import AbortSignal
 from loopwright.state.messages import Call
+from loopwright.state.notes import shown
 from loopwright.tools.contract import Content, JsonObject, ToolResult
 
 T = TypeVar("T")
@@ -98,6 +99,8 @@ class NextTurn:
     system_prompt: str | None = None
     messages: list[AnyMessage] | None = None
     tools: list[str] | None = None
+    plan: list[str] | None = None
+    """Steps that replace the plan's, counted as a revision; the plan is the thread's and stays."""
 
 
 Messages = list[AnyMessage]
@@ -119,7 +122,10 @@ MODEL_TYPES = frozenset((HumanMessage, AIMessage, ToolMessage))
 
 
 def keep_model_roles(messages: Messages) -> Messages:
-    """The default `convert_to_llm`: user, assistant and tool messages, no custom roles."""
+    """The default `convert_to_llm`: user, assistant and tool messages and the notes of the loop, no
+    custom roles.
+    """
+    messages = shown(messages)
     if MODEL_TYPES.issuperset(map(type, messages)):  # the usual case, without a step per message
         return messages
     return [message for message in messages if message.type in MODEL_ROLES]

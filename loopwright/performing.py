@@ -10,7 +10,8 @@ from typing import Any
 
 from langgraph.errors import GraphBubbleUp
 
-from loopwright.calls import Batch, Outcome, Prepared, end, hook_context, refused
+from loopwright.calls import Batch, Outcome, Prepared, end, fitted, hook_context, refused
+from loopwright.cancelling import uncut, unless_cut
 from loopwright.failpoints import reach
 from loopwright.hooks import AfterToolCall, settled
 from loopwright.progress import Progress
@@ -30,6 +31,7 @@ async def perform(batch: Batch, prepared: Prepared) -> Outcome:
     A call whose run was aborted before its body could start does not run and reaches no hook. A
     task that is cancelled from outside notes a result that is there already.
     """
+    unless_cut(batch.run)
     if batch.run.signal.aborted:
         aborted = refused(prepared.call, batch.run.dependencies.wording.aborted)
         batch.journal.refused(prepared.call, aborted.noted())
@@ -53,12 +55,13 @@ async def perform(batch: Batch, prepared: Prepared) -> Outcome:
 
 async def _body(batch: Batch, prepared: Prepared, progress: Progress) -> ToolResult:
     reach("before_effect")
-    result = await run_call(
+    body = run_call(
         prepared.tool,
         prepared.arguments,
         _tool_context(batch, prepared, progress.report),
         timeout=batch.run.settings.tool_timeout,
     )
+    result = await uncut(batch.run, body)
     reach("after_effect")
     return result
 
@@ -71,8 +74,8 @@ async def _noted(batch: Batch, outcome: Outcome) -> Outcome:
 
 
 async def _finalised(batch: Batch, prepared: Prepared, result: ToolResult) -> Outcome:
-    """The outcome as the hook leaves it."""
-    return Outcome(prepared.call, await _after(batch, prepared, result))
+    """The outcome as the hook leaves it, cut to its limit."""
+    return fitted(batch, Outcome(prepared.call, await _after(batch, prepared, result)))
 
 
 async def _after(batch: Batch, prepared: Prepared, result: ToolResult) -> ToolResult:

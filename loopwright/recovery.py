@@ -15,6 +15,7 @@ from loopwright.state.messages import Call, calls
 from loopwright.state.repair import not_executed
 from loopwright.state.schema import AgentState, Held, held_results
 from loopwright.tools.contract import Tool
+from loopwright.watching import needs_order
 
 
 async def opened(state: AgentState, run: Run, message: AIMessage) -> Batch:
@@ -39,7 +40,7 @@ async def opened(state: AgentState, run: Run, message: AIMessage) -> Batch:
 def is_sequential(run: Run, batch: Sequence[Call]) -> bool:
     """The policy says so, or a called tool does; a tool cannot lift the policy (S2-04)."""
     forced = any(tool.execution_mode == "sequential" for tool in _tools(run, batch))
-    return forced or run.settings.tool_execution == "sequential"
+    return forced or run.settings.tool_execution == "sequential" or needs_order(run, batch)
 
 
 def _has_effects(run: Run, batch: Sequence[Call]) -> bool:

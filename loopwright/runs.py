@@ -11,6 +11,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.store.base import BaseStore
 
+from loopwright.clock import Clock, SystemClock
 from loopwright.emitter import Emitter, Listeners, Sink, View
 from loopwright.errors import LoopwrightError
 from loopwright.events import AnyEvent, MessageEnd, MessageStart
@@ -21,7 +22,7 @@ from loopwright.signals import AbortSignal
 from loopwright.state.lease import Lease
 from loopwright.state.log import Log, MemoryLog
 from loopwright.state.messages import calls, identified, new_id
-from loopwright.state.schema import AgentState, Cursor, Overrides, RunRecord
+from loopwright.state.schema import AgentState, Cursor, Overrides, RunRecord, Tree
 from loopwright.state.view import shown
 from loopwright.tools.arguments import DEFAULT_RULES, ArgumentRules
 from loopwright.tools.contract import ToolRegistry
@@ -61,6 +62,9 @@ class Dependencies:
     """What the arguments of a call may look like before its tool sees them."""
 
     wording: Wording = field(default_factory=Wording)
+    clock: Clock = field(default_factory=SystemClock)
+    """Tells how long a run has taken."""
+
     tracing: bool = False
     """Whether LangSmith tracing may be on during a run (its own switches decide then)."""
 
@@ -87,6 +91,18 @@ class Ids:
 
 
 @dataclass
+class Watch:
+    """What the rules of `watching` and `budgets` know of a run; made anew from ledger and log."""
+
+    history: Any = None
+    concluding: bool = False
+    """Whether the run has used up its tokens and is to call no tool any more."""
+
+    calls_left: int | None = None
+    """Model calls that its wallet had left for it; None if there is no wallet."""
+
+
+@dataclass
 class Run:
     """One run in this process. The entrance makes it, `load` fills it, the guard keeps it true."""
 
@@ -97,6 +113,9 @@ class Run:
     dependencies: Dependencies
     signal: AbortSignal
     emitter: Emitter
+    started: float = 0.0
+    """When it began, by the clock of its dependencies."""
+
     entered: bool = False
     """True once the entrance has taken the run in; a nested graph then makes one of its own."""
 
@@ -133,6 +152,13 @@ class Run:
     transcript: list[AnyMessage] | None = None
     """What the thread's ledger is rewritten to when the run begins; None keeps it."""
 
+    tree: Tree | None = None
+    """The tree whose wallet the run shares, if another run has started it."""
+
+    plan: dict[str, Any] | None = None
+    """The plan that the run begins with; None takes the thread's."""
+
+    watch: Watch = field(default_factory=Watch)
     ids: Ids | None = None
     settings: Settings = field(default_factory=Settings)
 
@@ -147,7 +173,8 @@ class Run:
         """A fresh run with an id of its own over these dependencies."""
         run_id = new_id()
         emitter = Emitter(run_id, dependencies.listeners, list(views))
-        return cls(run_id, lease, dependencies, lease.signal, emitter)
+        started = dependencies.clock.now()
+        return cls(run_id, lease, dependencies, lease.signal, emitter, started)
 
     @property
     def thread(self) -> str:
@@ -196,6 +223,10 @@ class Run:
         settings = QueueModes(self.settings.steering_mode, self.settings.follow_up_mode)
         return getattr(live or settings, queue)  # type: ignore[no-any-return]
 
+    def argument_rules(self) -> ArgumentRules:
+        """What the arguments of a call may look like, within the limits of the run."""
+        return self.dependencies.argument_rules.within(self.settings.limits)
+
     def offered_tools(self) -> ToolRegistry:
         """The tools of this run, as the settings name them."""
         return self.dependencies.tools.select(self.settings.tools)
@@ -221,6 +252,7 @@ def opened(run: Run, size: int) -> RunRecord:
         turn=1,
         first=size,
         overflow=False,
+        tree=run.tree or Tree(thread=run.thread, run=run.id),
     )
 
 

@@ -5,6 +5,7 @@ Defaults are the default runtime's (K28); presets replace them. Nothing is read 
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from math import inf
 from pathlib import Path
 from typing import Any, Literal, Self, get_args, get_origin
 
@@ -15,17 +16,88 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from loopwright.errors import ConfigurationError
 
 QueueMode = Literal["one_at_a_time", "all"]
+RepetitionPolicy = Literal["off", "first_repeat", "graded"]
+
+
+FROM_ZERO = {"at_least": 0}
+"""What is said of a whole number that may be 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds of one run. A limit that is reached ends the run with status `limit`."""
+    """Bounds of one run; None means no bound.
+
+    The first ones end the run with status `limit` before the next turn; the bounds of an answer
+    make it a protocol error, those of arguments an error result, unless `Settings.protocol` is
+    strict.
+    """
 
     turns: int = 90
-    """Model turns of one run (S3-02); at least 1."""
+    """Model turns of one run (S3-02)."""
+
+    last_answer: bool = False
+    """Whether a run that reaches `turns` is given one more turn, without tools, for an answer."""
+
+    seconds: float | None = None
+    """Seconds by the clock from the beginning of the run."""
+
+    tokens: int | None = None
+    """Tokens of all answers of the run, input and output, as their providers counted them."""
+
+    cost: float | None = None
+    """What all answers of the run have cost, in the unit of the providers that report it."""
+
+    token_budget: int | None = field(default=None, metadata=FROM_ZERO)
+    """Tokens of all answers of the run from which on it has to conclude: the model is told so once,
+    in a note, and has no tools any more. If it calls one, the run ends (S4-04, K21)."""
+
+    calls: int | None = None
+    """Model calls of a run together with all runs that it starts: one wallet (S3-02, K5)."""
+
+    child_calls: int = 50
+    """Model calls that a run started by another one may take from their wallet at most (K6)."""
+
+    reserved_calls: int = field(default=2, metadata=FROM_ZERO)
+    """The last model calls of a wallet, which only the run that began it may take (K6)."""
+
+    chunks: int | None = None
+    """Pieces of one streamed answer."""
+
+    text: int | None = None
+    """Code points of text in one answer."""
+
+    blocks: int | None = None
+    """Blocks of one answer: its texts and calls."""
+
+    argument_depth: int = 64
+    """Containers of a call's arguments that may stand inside one another, below the root."""
+
+    argument_values: int = 200_001
+    """Values in a call's arguments, with the root."""
+
+    argument_entries: int = 200_000
+    """Fields of objects and items of arrays in a call's arguments."""
+
+    argument_characters: int = 4_000_000
+    """Code points of all keys and texts in a call's arguments."""
+
+    initial_messages: int | None = None
+    """Messages that a run may begin with: the stored ones and its prompt."""
+
+    result_characters: int | None = 1_000_000
+    """Code points of a tool result's text; what is longer is cut, and says so within the bound."""
 
     def __post_init__(self) -> None:
-        _require_whole("limits.turns", self.turns, at_least=1)
+        for bound in fields(self):
+            value = getattr(self, bound.name)
+            if value is None and type(None) in get_args(bound.type):
+                continue
+            least = bound.metadata.get("at_least", 1)
+            _require(bound.type, f"limits.{bound.name}", value, at_least=least)
+
+
+LARGEST_WHOLE = 2**53 - 1
+"""The largest whole number that every JSON reader keeps exactly."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +116,36 @@ class Settings:
     tool_execution: Literal["parallel", "sequential"] = "parallel"
     """How a batch runs; a called tool that says sequential makes its whole batch sequential."""
 
+    protocol: Literal["lenient", "strict"] = "lenient"
+    """Whether every answer has to keep the protocol of `providers.protocol` (S0-11 to S0-14) before
+    anything of it takes effect: what breaks it fails the run."""
+
+    request_offset: int = 0
+    """Requests that an outer life cycle has numbered before the first one of this run (S0-02)."""
+
     tool_timeout: float | None = None
     """Seconds after which one tool call is given up and answered with an error; None waits."""
+
+    repetition: RepetitionPolicy = "graded"
+    """What becomes of a run that repeats itself (K16): `graded` warns of calls, cycles of calls and
+    failures that go on unchanged, then ends it; `first_repeat` ends it at the second call that is
+    the same. What would go on with it is not executed."""
+
+    repeatable: tuple[str, ...] = ()
+    """Names of tools that may be called again and again with the same arguments, such as one that
+    polls. A tool may say so itself (`Tool.repeatable`)."""
+
+    child_wallet: Literal["shared", "isolated"] = "shared"
+    """Whether runs that a run starts draw from its wallet (S3-02) or each have their own (K6)."""
+
+    plan_model: str | None = None
+    """The model that makes the plan of a run, asked while there is none; None: `model` (S4-13)."""
+
+    plan_idle_revisions: int = 2
+    """Revisions of the plan in a row without a tool's success between them, before the run ends."""
+
+    plan_revisions: int = 8
+    """Revisions of the plan in one run, before it ends."""
 
     steering_mode: QueueMode = "one_at_a_time"
     """How many waiting steering messages one poll takes."""
@@ -53,11 +153,15 @@ class Settings:
     follow_up_mode: QueueMode = "one_at_a_time"
     """How many waiting follow-up messages one poll takes."""
 
-    cancel_policy: Literal["record", "leave"] = "record"
-    """Whether a cancelled run answers its open calls or leaves them to `load` (K1, K24)."""
+    cancel_policy: Literal["record", "leave", "cut"] = "record"
+    """Whether a cancelled run answers its open calls or leaves them to `load` (K1, K24). `cut`
+    leaves them and waits for nothing: no answer and no result joins the transcript behind the
+    signal, not even one that is complete in the same instant (S0-23)."""
 
-    repair_policy: Literal["always", "died", "off"] = "died"
-    """When `load` repairs a transcript: always, after a run that did not end, or never."""
+    repair_policy: Literal["always", "died", "off", "refuse"] = "died"
+    """When `load` repairs a transcript: always, after a run that did not end or was cancelled, or
+    never. `refuse` is never too, and no run begins on a transcript whose calls and results do not
+    belong together (S0-05)."""
 
     journal_sync: Literal["normal", "full"] = "normal"
     """Whether what is noted around a tool's effect waits for the disk, so that it survives a power
@@ -82,6 +186,10 @@ class Settings:
         for choice in (f for f in fields(self) if get_origin(f.type) is Literal):
             _require_one_of(choice.name, getattr(self, choice.name), get_args(choice.type))
         _require_whole("compaction_tail", self.compaction_tail, at_least=1)
+        for name in ("request_offset", "plan_idle_revisions", "plan_revisions"):
+            _require_whole(name, getattr(self, name), at_least=0)
+        if self.tool_timeout is not None:
+            _require_positive("tool_timeout", self.tool_timeout)
         if self.context_window is not None:
             _require_whole("context_window", self.context_window, at_least=1)
         if self.keep_checkpoints is not None:
@@ -103,8 +211,9 @@ class Settings:
         _require_known("setting", data, cls)
         _require_known("limit", data.get("limits", {}), Limits)
         limits = Limits(**data.get("limits", {}))
-        tools = data.get("tools")
-        return cls(**{**data, "limits": limits, "tools": None if tools is None else tuple(tools)})
+        names = [name for name in ("tools", "repeatable") if data.get(name) is not None]
+        lists = {name: tuple(data[name]) for name in names}
+        return cls(**{**data, **lists, "limits": limits})
 
 
 def _require_known(word: str, given: Mapping[str, Any], kind: type[Any]) -> None:
@@ -120,10 +229,34 @@ def _require_one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 def _require_whole(name: str, value: object, *, at_least: int) -> None:
     """A bool is not a whole number here, and neither is 3.0 (S0-01)."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or not at_least <= value <= LARGEST_WHOLE
+    ):
         raise ConfigurationError(
-            f"{name} is {value!r}: use a whole number of at least {at_least}", field=name
+            f"{name} is {value!r}: use a whole number of at least {at_least} "
+            f"and at most {LARGEST_WHOLE}",
+            field=name,
         )
+
+
+def _require(kind: object, name: str, value: object, *, at_least: int) -> None:
+    """What the type of a limit says: a switch, a whole number, a number above 0."""
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise ConfigurationError(f"{name} is {value!r}: use True or False", field=name)
+    elif kind in (int, int | None):
+        _require_whole(name, value, at_least=at_least)
+    else:
+        _require_positive(name, value)
+
+
+def _require_positive(name: str, value: object) -> None:
+    """A finite number above 0; a bool is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 < float(value) < inf:  # type: ignore[arg-type]
+        raise ConfigurationError(f"{name} is {value!r}: use a number above 0", field=name)
 
 
 def workspace_folder(path: str | Path) -> Path:

@@ -20,6 +20,16 @@ def clean_text(text: str) -> str:
     return text.replace("\0", "")
 
 
+def joined(text: str) -> str:
+    """The same text with the halves of surrogate pairs that stand side by side made one character.
+
+    A lone half stays what it is: unlike `clean_text` this loses nothing.
+    """
+    if _is_valid(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 def clean_json(value: Any) -> Any:
     """The same JSON value with clean texts and keys; what is clean already stays the same object.
 

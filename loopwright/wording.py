@@ -19,6 +19,45 @@ class Wording:
     )
     """Answer to every call of an answer that stopped at `length`."""
 
+    truncated: str = "\n[The result was longer and is cut off here]"
+    """End of a tool result that was longer than the limit."""
+
+    last_answer: str = (
+        "The turn limit is reached and no tools are left. Answer now with what you know, and say "
+        "what is still open."
+    )
+    """What the model is told in the one request behind the turn limit."""
+
+    repeated: str = (
+        "Not executed: the run goes round in circles. {name} was called with the same arguments "
+        "before."
+    )
+    """Answer to a call that repeats others and ends the run, and to those behind it."""
+
+    going_round: str = (
+        "The last tool calls ({names}) repeat what was done before and bring nothing new "
+        "({count} times now). Try something else, or answer with what you know."
+    )
+    """What the model is told before a run that repeats itself is ended."""
+
+    conclude: str = (
+        "The token budget is nearly used up. Give your conclusion from what you know; call no more "
+        "tools."
+    )
+    """What the model is told once when the token budget of its run is reached."""
+
+    over_budget: str = "Not executed: the token budget of the run is used up."
+    """Answer to a call that comes behind that."""
+
+    plan: str = (
+        "The current plan:\n{plan}\nFollow it, calling tools where they are needed. When a step is "
+        "done, say so in your answer: [Step 1 done]. Revise the plan only if results call for it."
+    )
+    """The system part of a request while there is a plan."""
+
+    make_plan: str = "Make a plan for the task first: call the plan tool with its steps."
+    """The system part of the request that asks another model for the plan."""
+
     blocked: str = "Tool execution was blocked"
     """Answer to a call that a hook blocked without a reason."""
 

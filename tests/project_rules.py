@@ -15,7 +15,11 @@ LAYERS = (
     ("base",),
     ("state",),
     ("providers", "memory", "tools"),
-    ("hooks", "runs", "queues", "turns", "live"),
+    (
+        *("hooks", "runs", "queues", "turns", "live"),
+        *("cancelling", "limits", "repetition", "watching"),
+        *("wallet", "budgets", "plans", "planning"),
+    ),
     ("calls", "approvals", "progress", "performing", "recovery"),
     ("nodes",),
     ("graph",),
@@ -29,6 +33,10 @@ BROAD_CATCHES = {
     "loopwright/performing.py": "what the hook behind a call raises becomes its result",
     "loopwright/tools/execution.py": "what a tool's body raises becomes the call's result",
     "loopwright/graph/guard.py": "what a node raises becomes the decision `fault`",
+    "loopwright/presets/planner/executor.py": "what a hook raises is the output of its call",
+    "loopwright/presets/course/tools.py": "what a course tool raises becomes its call's result",
+    "loopwright/presets/course/model.py": "what a course model raises becomes a failed answer",
+    "loopwright/presets/course/projection.py": "what the runtime raises is a result of the course",
     "loopwright/cli/__init__.py": "the command line's outermost layer: a failure becomes one line",
     "loopwright/serve/app.py": "the server's outermost layer: a failure becomes an answer",
 }

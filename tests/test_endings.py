@@ -5,11 +5,12 @@
 
 import inspect
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 from langgraph.types import interrupt
 
 from loopwright import Agent
@@ -17,7 +18,7 @@ from loopwright.errors import ContextOverflowError, ContinuationError
 from loopwright.hooks import Hooks
 from loopwright.outcome import RunResult
 from loopwright.settings import Limits, Settings
-from loopwright.testing import Gate
+from loopwright.testing import Gate, VirtualClock
 from loopwright.tools.contract import Tool, ToolContext, ToolResult
 from tests.support.providers import Scripted, ScriptedProvider, said, steps
 
@@ -62,6 +63,30 @@ ENDINGS = [
         "test_the_turn_limit",
     ),
     Ending(
+        "the run has taken its time and the batch wants another turn",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "limit",
+        "max_seconds",
+        "test_the_time_limit",
+    ),
+    Ending(
+        "the answers have used the tokens and the batch wants another turn",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "limit",
+        "max_tokens",
+        "test_the_token_limit",
+    ),
+    Ending(
+        "the answers have cost what they may and the batch wants another turn",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "limit",
+        "max_cost",
+        "test_the_cost_limit",
+    ),
+    Ending(
         "the hook says so",
         "`stop_hook`: stopped",
         "`stop_hook` → `finish`",
@@ -86,12 +111,36 @@ ENDINGS = [
         "test_an_abort",
     ),
     Ending(
+        "policy `cut`: the run is cancelled while a model is waited for",
+        "`model`: stopped",
+        "`model` → `finish`",
+        "cancelled",
+        "aborted",
+        "test_a_cut_request",
+    ),
+    Ending(
+        "policy `cut`: the run is cancelled while tools run",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "cancelled",
+        "aborted",
+        "test_a_cut_batch",
+    ),
+    Ending(
         "the context does not fit the model and nothing is left to summarise",
         "`compact`: stopped",
         "`compact` → `finish`",
         "failed",
         "context_overflow",
         "test_a_context_that_cannot_be_made_smaller",
+    ),
+    Ending(
+        "a strict run gets an answer that breaks the protocol",
+        "`model`: fault",
+        "`model` → `fail`",
+        "failed",
+        "fault",
+        "test_an_answer_against_the_protocol",
     ),
     Ending(
         "a hook, listener, converter or model raises",
@@ -148,6 +197,14 @@ async def agent(tmp_path: Path) -> AsyncIterator[Make]:
 CALL = said("I look.", ("c1", "look", {}))
 
 
+def using(tokens: int, **usage: Any) -> AIMessage:
+    """An answer with a call that has used these tokens."""
+    counts = {"input_tokens": tokens, "output_tokens": 0, "total_tokens": tokens}
+    return CALL.model_copy(
+        update={"usage_metadata": counts, "response_metadata": {"token_usage": usage}}
+    )
+
+
 def look() -> str:
     """Look."""
     return "seen"
@@ -179,6 +236,35 @@ async def test_the_turn_limit(agent: Make) -> None:
 
 
 @pytest.mark.anyio
+async def test_the_time_limit(agent: Make) -> None:
+    clock = VirtualClock()
+
+    def slow() -> str:
+        """Take three seconds."""
+        clock.advance(3)
+        return "done"
+
+    call = said("", ("c1", "slow", {}))
+    made = agent(call, call, tools=[slow], settings=Settings(limits=Limits(seconds=4)))
+    made.graph.dependencies = replace(made.graph.dependencies, clock=clock)
+    assert ending(await made.prompt("hi")) == ("limit", "max_seconds")
+
+
+@pytest.mark.anyio
+async def test_the_token_limit(agent: Make) -> None:
+    settings = Settings(limits=Limits(tokens=20))
+    made = agent(using(10), using(10), tools=[look], settings=settings)
+    assert ending(await made.prompt("hi")) == ("limit", "max_tokens")
+
+
+@pytest.mark.anyio
+async def test_the_cost_limit(agent: Make) -> None:
+    settings = Settings(limits=Limits(cost=0.5))
+    made = agent(using(10, cost=0.2), using(10, cost=0.3), tools=[look], settings=settings)
+    assert ending(await made.prompt("hi")) == ("limit", "max_cost")
+
+
+@pytest.mark.anyio
 async def test_the_stop_hook(agent: Make) -> None:
     made = agent(CALL, tools=[look], hooks=Hooks(should_stop_after_turn=lambda turn: True))
     assert ending(await made.prompt("hi")) == ("stopped", "should_stop_after_turn")
@@ -200,6 +286,44 @@ async def test_an_abort(agent: Make) -> None:
     made.abort()
     gate.open()
     assert ending(await run) == ("cancelled", "aborted")
+
+
+@pytest.mark.anyio
+async def test_a_cut_request(agent: Make) -> None:
+    gate = Gate()
+    made = agent([gate], settings=Settings(cancel_policy="cut"))
+    run = made.prompt("hi")
+    await gate.reached()
+    made.abort()
+    assert ending(await run) == ("cancelled", "aborted")
+    assert [message.text for message in made.messages()] == ["hi"]
+
+
+@pytest.mark.anyio
+async def test_a_cut_batch(agent: Make) -> None:
+    gate = Gate()
+
+    async def wait() -> None:
+        """Wait for ever."""
+        await gate.wait()
+
+    made = agent(said("", ("c1", "wait", {})), tools=[wait], settings=Settings(cancel_policy="cut"))
+    run = made.prompt("hi")
+    await gate.reached()
+    made.abort()
+    assert ending(await run) == ("cancelled", "aborted")
+    assert [message.type for message in made.messages()] == ["human", "ai"]
+
+
+@pytest.mark.anyio
+async def test_an_answer_against_the_protocol(agent: Make) -> None:
+    made = agent(said("", ("c1", "look", {}), stop="stop"), settings=Settings(protocol="strict"))
+    result = await made.prompt("hi")
+    assert ending(result) == ("failed", "fault")
+    assert result.error == {
+        "kind": "ProtocolError",
+        "message": "the answer stopped for 'stop' with 1 tool calls",
+    }
 
 
 @pytest.mark.anyio

@@ -95,9 +95,10 @@ VALUES: dict[str, Any] = {
     "report": st.dictionaries(TEXT, st.integers(0, 9), max_size=2),
     "wait": st.floats(0, 9),
     "left": st.floats(0, 9),
+    "tool_names": st.lists(TEXT, max_size=2),
 }
 NUMBERS = {"turn", "turns", "index", "delivered", "waiting", "attempt"}
-NUMBERS |= {"tokens_before", "tokens_after"}
+NUMBERS |= {"tokens_before", "tokens_after", "count"}
 
 
 def events(kind: type[Event]) -> st.SearchStrategy[Event]:
@@ -127,7 +128,7 @@ def test_an_event_comes_back_equal_from_its_json(kind: type[Event], data: Any) -
 
 def test_every_kind_of_event_has_a_name_of_its_own() -> None:
     names = [next(f.default for f in fields(kind) if f.name == "type") for kind in KINDS]
-    assert len(set(names)) == len(KINDS) == 16
+    assert len(set(names)) == len(KINDS) == 17
 
 
 @pytest.mark.parametrize(

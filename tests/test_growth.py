@@ -45,9 +45,14 @@ def older(turns: int) -> list[AnyMessage]:
     return messages
 
 
+def t(n: int) -> int:
+    """Give the number back."""
+    return n
+
+
 async def work_of_a_turn(turns_before: int) -> int:
-    calls = [said("", (f"c{n}", "t", {}), (f"d{n}", "t", {})) for n in range(TURNS)]
-    made, work = rig(*calls, "done"), Work()
+    calls = [said("", (f"c{n}", "t", {"n": n}), (f"d{n}", "t", {"n": -n})) for n in range(TURNS)]
+    made, work = rig(*calls, "done", tools=[t]), Work()
     made.graph.dependencies.listeners.add(work.listen)
     sys.setprofile(work.count)
     try:

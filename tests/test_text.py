@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopwright.text import clean_json, clean_text
+from loopwright.text import clean_json, clean_text, joined
 from tests.ledgers import JSON, unhurried
 
 
@@ -47,3 +47,12 @@ def test_json_is_cleaned_at_every_depth(value: Any, clean: Any) -> None:
 def test_clean_json_stays_the_same_object(value: Any) -> None:
     clean = clean_json(value)
     assert clean_json(clean) is clean
+
+
+@unhurried
+@given(st.text() | st.lists(st.sampled_from(["a", "\ud83d", "\ude00"])).map("".join))
+def test_joining_halves_loses_nothing(text: str) -> None:
+    whole = joined(text)
+    assert whole.encode("utf-16-le", "surrogatepass") == text.encode("utf-16-le", "surrogatepass")
+    assert joined(whole) == whole
+    assert "\ud83d\ude00" not in whole

@@ -31,8 +31,12 @@ def after_queue_drain(state: AgentState) -> Literal["model", "compact", "finish"
     return _route(state, {"turn": "model", "compact": "compact", "idle": "finish"}, "turn")
 
 
-def after_model(state: AgentState) -> Literal["tool_batch", "stop_hook", "compact", "fail"]:
-    """Calls are answered whatever the stop reason says; everything else ends the turn."""
+def after_model(
+    state: AgentState,
+) -> Literal["tool_batch", "stop_hook", "compact", "finish", "fail"]:
+    """Calls are answered whatever the stop reason says; everything else ends the turn. A request
+    that was cut has no answer, and nothing to end but the run.
+    """
     return _route(
         state,
         {
@@ -40,6 +44,7 @@ def after_model(state: AgentState) -> Literal["tool_batch", "stop_hook", "compac
             "satisfied": "stop_hook",
             "hard_stop": "stop_hook",
             "compact": "compact",
+            "stopped": "finish",
         },
         "tools" if _has_calls(state) else "satisfied",
     )

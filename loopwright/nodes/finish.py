@@ -6,10 +6,12 @@ Which rule ended the run was decided before; a fault ends in `fail` instead.
 from langchain_core.messages import AnyMessage
 
 from loopwright.events import AgentEnd, RunStatus
+from loopwright.limits import STATUSES
 from loopwright.outcome import outcome_of, usage_of
 from loopwright.runs import Run, Update, changed
 from loopwright.state.messages import ABORTED, calls, error_of, stop_reason
 from loopwright.state.schema import AgentState, Decision
+from loopwright.watching import TOKEN_BUDGET
 
 
 async def finish(state: AgentState, run: Run) -> Update:
@@ -45,7 +47,12 @@ def verdict(decision: Decision, messages: list[AnyMessage]) -> tuple[RunStatus, 
     return "completed", "terminated" if calls(_last_answer(messages)) else "answered"
 
 
-_STOPPED: dict[str, RunStatus] = {"max_turns": "limit", "context_overflow": "failed"}
+_STOPPED: dict[str, RunStatus] = {
+    **STATUSES,
+    TOKEN_BUDGET: "limit",
+    "context_overflow": "failed",
+    "aborted": "cancelled",
+}
 
 
 def _last_answer(messages: list[AnyMessage]) -> AnyMessage:

@@ -11,11 +11,14 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from loopwright.errors import ConfigurationError, ContinuationError, InputError, LoopwrightError
 from loopwright.events import AgentStart, Repair, TurnStart
 from loopwright.failpoints import reach
+from loopwright.limits import overridden, require_fit
+from loopwright.planning import carried, require_plan_tool
 from loopwright.providers.contract import Provider
 from loopwright.queues import Taken, deliver, take
 from loopwright.recovery import unanswered
 from loopwright.runs import Ids, Run, Update, opened
-from loopwright.settings import Limits, Settings
+from loopwright.settings import Settings
+from loopwright.state.linking import require_linked
 from loopwright.state.repair import repair
 from loopwright.state.schema import (
     Admission,
@@ -51,6 +54,7 @@ async def load(state: AgentState, run: Run) -> Update:
         run.settings = frozen_settings(run)
         found = await _resolved(run)
         run.ids = Ids.of(history)
+        _require_sound(run, [*history, *state["input"]["messages"]])
         opening = await _opening(state["input"], history, cursor, run)
     except (ConfigurationError, ContinuationError, InputError) as error:
         return _refused(run, error)
@@ -69,7 +73,15 @@ async def load(state: AgentState, run: Run) -> Update:
         "view": _loaded_view(state, history),
         "cursor": cursor,
         "held": None,
+        **carried(state, run, is_empty=not history),
     }
+
+
+def _require_sound(run: Run, messages: list[AnyMessage]) -> None:
+    """Raise InputError for more messages than allowed, and for what the policy refuses."""
+    require_fit(run.settings.limits, messages)
+    if run.settings.repair_policy == "refuse":
+        require_linked(messages)
 
 
 async def _resolved(run: Run) -> "asyncio.Future[Provider]":
@@ -126,12 +138,12 @@ def frozen_settings(run: Run) -> Settings:
         settings = replace(settings, model=overrides["model"])
     if "tools" in overrides:
         settings = replace(settings, tools=tuple(overrides["tools"]))
-    if "max_turns" in overrides:
-        settings = replace(settings, limits=Limits(turns=overrides["max_turns"]))
+    settings = replace(settings, limits=overridden(settings.limits, overrides))
     unknown = set(settings.tools or ()) - set(run.dependencies.tools.names())
     if unknown:
         known = ", ".join(run.dependencies.tools.names()) or "none"
         raise ConfigurationError(f"unknown tool {min(unknown)!r}: known are {known}", field="tools")
+    require_plan_tool(settings, run.dependencies.tools)
     return settings
 
 
@@ -153,7 +165,9 @@ async def _mended(state: AgentState, run: Run) -> tuple[list[AnyMessage], dict[s
     if died and record is not None:
         run.resumed_from = record["id"]
     policy = run.dependencies.settings.repair_policy
-    if policy == "off" or (policy == "died" and not died) or not faults(history):
+    cancelled = (state.get("result") or {}).get("status") == "cancelled"  # it may have been cut
+    skipped = policy in ("off", "refuse") or (policy == "died" and not died and not cancelled)
+    if skipped or not faults(history):
         return history, {}
     known = await unanswered(history, state.get("held"), run)
     mended, report = repair(history, known.results, known.extra)

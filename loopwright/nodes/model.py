@@ -3,16 +3,21 @@
 How a server is spoken to lives in `providers`; what the answer leads to is the edge's.
 """
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
+from loopwright.budgets import drawn, refunding
+from loopwright.cancelling import until_cut
 from loopwright.errors import ContextOverflowError, ModelError
 from loopwright.events import MessageStart, MessageUpdate
 from loopwright.failpoints import reach
 from loopwright.hooks import KeptContext, settled
+from loopwright.limits import CALLS, announced
 from loopwright.outcome import usage_of
+from loopwright.planning import speaking, with_plan
 from loopwright.providers.contract import (
     ModelRequest,
     Provider,
@@ -21,7 +26,9 @@ from loopwright.providers.contract import (
     StreamPiece,
     StreamStart,
 )
+from loopwright.providers.protocol import bounds_answers, checked
 from loopwright.runs import Run, Update, changed, context
+from loopwright.signals import Aborted
 from loopwright.state.call_ids import with_own_call_ids
 from loopwright.state.messages import (
     ABORTED,
@@ -35,23 +42,28 @@ from loopwright.state.schema import AgentState, Decision, View
 
 
 async def model(state: AgentState, run: Run) -> Update:
-    """Ask once. Writes `tools`, `satisfied`, `hard_stop` or `compact`.
+    """Ask once. Writes `tools`, `satisfied`, `hard_stop`, `compact`, or `stopped` if it was cut.
 
     An answer with calls leads to `tools` whatever its stop reason, except error and aborted
     (S2-05).
     A context overflow leads to one compaction and one more request, with nothing emitted or
     appended; a second one is a failed answer.
     """
-    provider = run.dependencies.resolve(run.settings.model)
+    name, _ = speaking(state, run)
+    provider = run.dependencies.resolve(name)
     messages, kept = await _transformed(state, run)
     request = await _request(state, run, provider, messages)
+    if not await drawn(state, run):
+        return {**kept, "decision": Decision(kind="stopped", reason=CALLS)}
     try:
-        message = await _answer(provider, request, run)
+        message = await refunding(state, run, _answer(provider, request, run))
+    except Aborted:  # the run was cut: nothing of the answer is kept
+        return {**kept, "decision": Decision(kind="stopped", reason="aborted")}
     except ContextOverflowError as error:
         if not state["run"]["overflow"]:
             record = changed(state["run"], overflow=True)
             return {**kept, "decision": Decision(kind="compact"), "run": record}
-        message = failure(str(error), kind=error.kind, reason=ERROR, model=run.settings.model)
+        message = failure(str(error), kind=error.kind, reason=ERROR, model=name)
         await run.append(message)
     return {
         **kept,
@@ -89,13 +101,15 @@ async def _request(
     key: str | None = None
     if hooks.get_api_key is not None:
         key = await settled(hooks.get_api_key(provider.id))
+    name, tools = speaking(state, run)
     return ModelRequest(
-        model=run.settings.model,
-        system_prompt=state["system_prompt"],
-        messages=converted,
-        tools=run.offered_tools().tools,
+        model=name,
+        system_prompt=with_plan(state, run),
+        messages=announced(state, run, converted),
+        tools=tools.tools,
         thinking_level=run.settings.thinking_level,
         api_key=key or None,
+        id=f"request-{run.settings.request_offset + state['run']['turn']:03}",
         signal=run.signal,
     )
 
@@ -106,6 +120,7 @@ class _Stream:
 
     run: Run
     provider: Provider
+    model: str
     id: str = field(default_factory=new_id)
     started: bool = False
 
@@ -114,7 +129,7 @@ class _Stream:
         if isinstance(event, StreamStart) and not self.started:
             self.started = True
             self.id = str(self.run.identify(AIMessage("", id=event.message_id)).id)
-            metadata = {"model": self.run.settings.model, "provider": self.provider.id}
+            metadata = {"model": self.model, "provider": self.provider.id}
             partial = AIMessage("", id=self.id, response_metadata=metadata)
             await self.run.emit(MessageStart(message=partial))
         elif isinstance(event, StreamPiece) and self.started:
@@ -143,13 +158,24 @@ class _Stream:
 
 async def _answer(provider: Provider, request: ModelRequest, run: Run) -> AIMessage:
     """Stream one answer into events and the ledger. Raises what the provider raises."""
-    stream = _Stream(run, provider)
-    async for event in provider.stream(request):
+    stream = _Stream(run, provider, request.model)
+    async for event in _events(provider, request, run):
         reach("model")
         if isinstance(event, StreamEnd):
             return await stream.end(event.message)
         await stream.tell(event)
     raise ModelError(f"the stream of provider {provider.id!r} ended without an answer")
+
+
+def _events(provider: Provider, request: ModelRequest, run: Run) -> AsyncIterator[StreamEvent]:
+    """The events of the answer, with what the settings ask of them."""
+    events = provider.stream(request)
+    if run.settings.cancel_policy == "cut":
+        events = until_cut(run, events)
+    if bounds_answers(run.settings):
+        used = set() if run.ids is None else run.ids.calls
+        events = checked(events, request, run.settings, used)
+    return events
 
 
 def _added(usage: dict[str, int], message: AIMessage) -> dict[str, int]:

@@ -8,12 +8,15 @@ from typing import Any
 
 from loopwright.events import TurnStart
 from loopwright.hooks import NextTurn, settled
+from loopwright.limits import has_last_answer, open_last_answer, reached
+from loopwright.planning import revised
 from loopwright.queues import deliver, take
 from loopwright.runs import Run, Update, changed, ledger
 from loopwright.settings import Settings
 from loopwright.state.schema import AgentState, Decision, View
 from loopwright.state.view import exceeds_window, measure
 from loopwright.turns import turn_context
+from loopwright.watching import cautioned
 
 
 async def queue_drain(state: AgentState, run: Run) -> Update:
@@ -21,15 +24,17 @@ async def queue_drain(state: AgentState, run: Run) -> Update:
 
     Polls (S2-02): steering before turn 1 (unless `load` polled) and after every turn; follow-ups
     only when nothing else would go on; steering once more behind `prepare_next_turn`, only if
-    nothing is pending. At the turn limit nothing is taken: it stays queued for the next run.
+    nothing is pending. At a limit nothing is taken: it stays queued for the next run.
     """
     kind, cursor = state["decision"]["kind"], state["cursor"]
     if kind == "opening_polled":
-        return _measured(state, run, {})
+        return await _measured(state, run, {})
     if kind == "opening":
         await deliver(run, await take(run, cursor, "steering"))
-        return _measured(state, run, {})
-    if state["run"]["turn"] >= run.settings.limits.turns:
+        return await _measured(state, run, {})
+    if kind == "again" and has_last_answer(state, run):
+        return await _measured(state, run, await open_last_answer(state, run))
+    if kind == "satisfied" and reached(state, run):
         return {"decision": Decision(kind="idle")}
     pending = await take(run, cursor, "steering")
     if kind == "satisfied" and pending is None:
@@ -42,7 +47,7 @@ async def queue_drain(state: AgentState, run: Run) -> Update:
     turn = state["run"]["turn"] + 1
     await run.emit(TurnStart(turn=turn))
     await deliver(run, pending)
-    return _measured(state, run, {**update, "run": changed(state["run"], turn=turn)})
+    return await _measured(state, run, {**update, "run": changed(state["run"], turn=turn)})
 
 
 async def _prepared(state: AgentState, run: Run) -> dict[str, Any]:
@@ -60,6 +65,8 @@ async def _prepared(state: AgentState, run: Run) -> dict[str, Any]:
         update["settings"] = settings.to_json()
     if change.system_prompt is not None:
         update["system_prompt"] = change.system_prompt
+    if change.plan is not None:
+        update["plan"] = revised(state, run, change.plan)
     if change.messages is not None:
         size = len(state["messages"])
         update["view"] = View(head=list(change.messages), start=size, measured_from=size)
@@ -76,8 +83,11 @@ def _adjusted(settings: Settings, change: NextTurn) -> Settings:
     )
 
 
-def _measured(state: AgentState, run: Run, update: dict[str, Any]) -> Update:
-    """Another turn, after a compaction if the context has grown too large for the model."""
+async def _measured(state: AgentState, run: Run, update: dict[str, Any]) -> Update:
+    """Another turn, behind what its model has to be told first, and behind a compaction if the
+    context has grown too large for the model.
+    """
+    update = await cautioned(state, run, update)
     name = run.settings.model
     window = run.settings.context_window or run.dependencies.resolve(name).context_window(name)
     if window is None:

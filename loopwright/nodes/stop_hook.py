@@ -7,19 +7,24 @@ from collections.abc import Callable
 
 from langchain_core.messages import AIMessage, ToolMessage
 
+from loopwright.budgets import recount
+from loopwright.cancelling import is_cut
 from loopwright.events import TurnEnd
 from loopwright.hooks import settled
+from loopwright.limits import has_last_answer, is_last_answer, reached
+from loopwright.planning import followed
 from loopwright.runs import Run, Update, ledger
 from loopwright.state.messages import Call, open_calls, tool_error
 from loopwright.state.schema import AgentState, Decision, DecisionKind
 from loopwright.turns import last_turn, turn_context
+from loopwright.watching import barred_by, warn
 
 
 async def stop_hook(state: AgentState, run: Run) -> Update:
     """Emit `turn_end`, then look at the rules that stop a run. Writes `stopped` or passes on.
 
     Behind a `hard_stop` no rule and no hook is asked (S2-05). A truthy `should_stop_after_turn` and
-    the turn limit stop a run even when the batch wanted another turn.
+    a limit stop a run even when the batch wanted another turn; a run that was cut stops here.
     """
     kind = _came_to(state)
     if kind == "hard_stop":
@@ -29,7 +34,12 @@ async def stop_hook(state: AgentState, run: Run) -> Update:
     await run.emit(TurnEnd(message=message, tool_results=results), stored=not run.appended)
     if kind == "hard_stop":
         return {"decision": Decision(kind="hard_stop")}
-    return {"decision": await _after_turn(state, run, kind)}
+    await warn(state, run)
+    await recount(state, run)
+    plan, drift = followed(state, run, message, results)
+    if rule := barred_by(results) or drift:
+        return {**plan, "decision": Decision(kind="stopped", reason=rule)}
+    return {**plan, "decision": await _after_turn(state, run, kind)}
 
 
 def _came_to(state: AgentState) -> DecisionKind:
@@ -41,12 +51,15 @@ def _came_to(state: AgentState) -> DecisionKind:
 
 
 async def _after_turn(state: AgentState, run: Run, kind: DecisionKind) -> Decision:
+    if is_cut(run):
+        return Decision(kind="stopped", reason="aborted")
     hook = run.dependencies.hooks.should_stop_after_turn
     if hook is not None and await settled(hook(turn_context(state, run))):
         return Decision(kind="stopped", reason="should_stop_after_turn")
-    if kind == "again" and state["run"]["turn"] >= run.settings.limits.turns:
-        return Decision(kind="stopped", reason="max_turns")
-    return Decision(kind=kind)
+    limit = reached(state, run) if kind == "again" or is_last_answer(state, run) else None
+    if limit is None or has_last_answer(state, run):
+        return Decision(kind=kind)
+    return Decision(kind="stopped", reason=limit)
 
 
 async def close_open_calls(
@@ -54,7 +67,7 @@ async def close_open_calls(
 ) -> None:
     """Answer the calls that will get no result any more, if the policy says so (K1, K24)."""
     messages = ledger(state, run)
-    if run.settings.cancel_policy == "leave" or not any(
+    if run.settings.cancel_policy != "record" or not any(
         isinstance(message, AIMessage) for message in messages
     ):
         return

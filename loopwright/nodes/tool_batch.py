@@ -22,13 +22,16 @@ from loopwright.calls import (
     refused,
     start,
 )
+from loopwright.cancelling import unless_cut
 from loopwright.performing import announce, perform
 from loopwright.recovery import is_sequential, opened
 from loopwright.runs import Run, Update
+from loopwright.signals import Aborted
 from loopwright.state.messages import LENGTH, Call, calls, stop_reason
 from loopwright.state.repair import interrupted
 from loopwright.state.schema import AgentState, Decision, Held, held_results
 from loopwright.turns import last_turn
+from loopwright.watching import follow
 
 Ready = Prepared | Asking | Outcome
 
@@ -43,12 +46,21 @@ async def tool_batch(state: AgentState, run: Run) -> Update:
     What the calls do is noted in the journal if one of their tools has effects, or a person is
     asked. A run that carries on a batch uses what was noted, and runs nothing twice.
     """
+    follow(state, run)
     message, results = last_turn(state["messages"])
     held = state.get("held")
     answered = {result.tool_call_id for result in results}
     answered |= set(held_results(held))
     waiting = [call for call in calls(message) if call.id not in answered]
     batch = await opened(state, run, message)
+    try:
+        return await _answers(batch, waiting, held)
+    except Aborted:  # the run was cut: what has joined the ledger is all there will be
+        return {"decision": Decision(kind="again")}
+
+
+async def _answers(batch: Batch, waiting: Sequence[Call], held: Held | None) -> Update:
+    message, run = batch.message, batch.run
     if stop_reason(message) == LENGTH:
         return await _cut_off(batch, waiting)
     if held is not None:
@@ -99,8 +111,7 @@ async def _sequential(batch: Batch, waiting: Sequence[Call]) -> Update:
 
 async def _alone(batch: Batch, call: Call, *, may_ask: bool) -> Outcome | None:
     """One call from start to end; None if it has to ask and may not do it now."""
-    await start(batch, call)
-    ready = await prepare(batch, call)
+    ready = await _prepared(batch, call)
     if isinstance(ready, Asking):
         if not may_ask:
             return None
@@ -109,6 +120,16 @@ async def _alone(batch: Batch, call: Call, *, may_ask: bool) -> Outcome | None:
         return await end(batch, ready)
     await announce(batch, [ready])
     return await perform(batch, ready)
+
+
+async def _prepared(batch: Batch, call: Call) -> Ready:
+    """Tell that a call is looked at, and look at it. Raises Aborted in a run that is cut."""
+    unless_cut(batch.run)
+    await start(batch, call)
+    unless_cut(batch.run)
+    ready = await prepare(batch, call)
+    unless_cut(batch.run)
+    return ready
 
 
 async def _part(batch: Batch, waiting: Sequence[Call], held: Held) -> Update:
@@ -150,8 +171,7 @@ async def _parallel(batch: Batch, waiting: Sequence[Call]) -> Update:
     """
     ready: list[Ready] = []
     for call in waiting:
-        await start(batch, call)
-        prepared = await prepare(batch, call)
+        prepared = await _prepared(batch, call)
         ready.append(await end(batch, prepared) if isinstance(prepared, Outcome) else prepared)
         if batch.run.signal.aborted:
             break
@@ -221,15 +241,19 @@ async def _all_settled(
 
 
 async def _keep_finished(batch: Batch, waiting: Sequence[Call]) -> None:
-    """Store what has finished when a listener or the log failed; policy `leave` leaves all."""
+    """Store what has finished when a call, a listener or the log failed, and mark what did not;
+    policy `cut` marks nothing, `leave` leaves all.
+    """
+    policy = batch.run.settings.cancel_policy
     done = [at for at, call in enumerate(waiting, 1) if call.id in batch.outcomes]
-    if batch.run.settings.cancel_policy == "leave" or not done:
+    if policy == "leave" or not done:
         return
     stored = {m.tool_call_id for m in batch.run.appended if isinstance(m, ToolMessage)}
-    for call in waiting[: done[-1]]:
-        if call.id not in stored:
-            outcome = batch.outcomes.get(call.id)
-            await batch.run.append(outcome.message() if outcome else interrupted(call))
+    for call in [call for call in waiting[: done[-1]] if call.id not in stored]:
+        if outcome := batch.outcomes.get(call.id):
+            await batch.run.append(outcome.message())
+        elif policy == "record":
+            await batch.run.append(interrupted(call))
 
 
 def _held(

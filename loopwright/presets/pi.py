@@ -41,9 +41,15 @@ class Refused(LoopwrightError):
 
 
 def settings_of(settings: Settings | None) -> Settings:
-    """The settings with what Pi pins: no turn limit, open calls stay open, nothing is repaired."""
+    """The settings with what Pi pins: no turn limit, a run may repeat itself, open calls stay open,
+    nothing is repaired.
+    """
     return replace(
-        settings or Settings(), cancel_policy="leave", repair_policy="off", limits=UNBOUNDED
+        settings or Settings(),
+        cancel_policy="leave",
+        repair_policy="off",
+        repetition="off",
+        limits=UNBOUNDED,
     )
 
 

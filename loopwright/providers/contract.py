@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from loopwright.events import UpdateKind
 from loopwright.signals import AbortSignal
+from loopwright.state.messages import Call
 from loopwright.tools.contract import Tool
 
 
@@ -28,6 +29,9 @@ class ModelRequest:
     tools: Sequence[Tool] = ()
     thinking_level: str = "off"
     api_key: str | None = None
+    id: str = ""
+    """`request-001` and so on: one for each turn of the run (S0-09); empty outside of a turn."""
+
     signal: AbortSignal = field(default_factory=AbortSignal)
 
 
@@ -36,17 +40,24 @@ class StreamStart:
     """The answer begins. Optional; pieces that come before it are dropped (S2)."""
 
     message_id: str | None = None
+    request_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamPiece:
-    """A piece of block `index`; a tool call's start carries id and name as far as known."""
+    """A piece of block `index`; a tool call's start carries id and name as far as known.
+
+    `call` is the whole call in a `tool_call_end`, from a provider that knows it by then. A strict
+    run checks its arguments before the piece is told.
+    """
 
     kind: UpdateKind
     index: int
     delta: str = ""
     tool_call_id: str | None = None
     tool_name: str | None = None
+    call: Call | None = None
+    request_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +72,12 @@ class StreamEnd:
     """
 
     message: AIMessage
+    request_id: str | None = None
 
 
 StreamEvent = StreamStart | StreamPiece | StreamEnd
+"""`request_id` names the request that is answered; None is the one that was given to `stream`. A
+provider that takes its answers from somewhere else than one stream per request says it."""
 
 
 class Provider(Protocol):

@@ -20,11 +20,16 @@ class AbortableReader(Generic[T]):
     The source is read in one task of its own, which has a copy of the caller's context. (One task
     for all items: clients keep cancel scopes and timeouts open across items.) The iteration never
     raises what the source raised: look at `error` behind it. Leaving the context cancels the
-    source without waiting for it; its late outcome is dropped (S0-24).
+    source without waiting for it; its late outcome is dropped (S0-24). With `ahead` the source is
+    read as fast as it comes; without, each item is asked for when the one before it is done with.
     """
 
-    def __init__(self, source: AsyncIterator[T], signal: AbortSignal) -> None:
+    def __init__(
+        self, source: AsyncIterator[T], signal: AbortSignal, *, ahead: bool = True
+    ) -> None:
         self._source = source
+        self._ahead = ahead
+        self._wanted = asyncio.Semaphore(0)
         self._signal = signal
         self._left = False
         self._items: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
@@ -56,10 +61,12 @@ class AbortableReader(Generic[T]):
 
     async def __anext__(self) -> T:
         # The signal first: items that came in before it was set are not shown after it.
-        item = None if self._signal.aborted else await self._items.get()
-        if item is None or self._signal.aborted:
-            raise StopAsyncIteration
-        return item[0]
+        if not self._signal.aborted:
+            self._wanted.release()
+            item = await self._items.get()
+            if item is not None and not self._signal.aborted:
+                return item[0]
+        raise StopAsyncIteration
 
     @property
     def error(self) -> BaseException | None:
@@ -73,12 +80,19 @@ class AbortableReader(Generic[T]):
     async def _read(self) -> None:
         # langchain promises an iterator only; every model gives a generator, which must be closed.
         async with aclosing(cast(AsyncGenerator[T], self._source)) as source:
+            await self._turn()
             async for item in source:
                 if self._left:
                     # `asyncio.wait_for` of Python 3.11 loses a cancellation that comes together
                     # with the item that it waited for; without this the stream would be read on.
                     return
                 self._items.put_nowait((item,))
+                await self._turn()
+
+    async def _turn(self) -> None:
+        """Wait until the next item is asked for, unless the source is read ahead."""
+        if not self._ahead:
+            await self._wanted.acquire()
 
 
 def _drop(task: "asyncio.Task[None]") -> None:

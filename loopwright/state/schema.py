@@ -47,12 +47,20 @@ class Admission(TypedDict):
     messages: list[AnyMessage]
 
 
+class Tree(TypedDict):
+    """A run and all runs that it starts, named by the first one: its thread and its id."""
+
+    thread: str
+    run: str
+
+
 class RunRecord(TypedDict):
     """The run that is going on, or the last one.
 
     `sequence` is the number of the next event, `turn` counts from 1, `first` is the index in the
     ledger of the first message that this run produced. `status` is `running` until `finish` or
-    `fail` has written `ended`; a loaded `running` means that the run died.
+    `fail` has written `ended`; a loaded `running` means that the run died. `concluding` says that
+    its tokens are used up and the model was told so.
     """
 
     id: str
@@ -62,6 +70,8 @@ class RunRecord(TypedDict):
     turn: int
     first: int
     overflow: bool
+    tree: NotRequired[Tree]
+    concluding: NotRequired[bool]
 
 
 class View(TypedDict):
@@ -147,6 +157,9 @@ class AgentState(TypedDict):
     have already run: their results are stored before the run is interrupted. Emptied by `load`,
     whose repair uses what an interrupted run left here."""
 
+    plan: dict[str, Any] | None
+    """The plan as JSON (`plans.Plan`), written by `stop_hook`; `load` starts a new run's counts."""
+
     usage: dict[str, int]
     """Token totals of the thread, written by `model`."""
 
@@ -180,3 +193,7 @@ class Overrides(TypedDict, total=False):
     system_prompt: str
     tools: list[str]
     max_turns: int
+    max_seconds: float
+    max_tokens: int
+    max_cost: float
+    max_calls: int

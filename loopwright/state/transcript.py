@@ -22,6 +22,7 @@ FaultKind = Literal[
     "duplicate_result",
     "orphan_result",
     "wrong_result_name",
+    "result_before_call",
 ]
 
 

@@ -5,8 +5,8 @@ How a value is coerced lives in `coercion`; raw text that a model sent is parsed
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
@@ -17,6 +17,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from loopwright.errors import ConfigurationError
+from loopwright.settings import Limits
 from loopwright.tools.coercion import Coercion, copied
 from loopwright.tools.contract import JsonObject, Tool
 
@@ -46,6 +47,16 @@ class ArgumentRules:
 
     fill_nulls: bool = False
     """Whether a null for a required text, number or boolean becomes "", 0 or false."""
+
+    def within(self, limits: Limits) -> Self:
+        """The same rules, or the limits where those are tighter."""
+        return replace(
+            self,
+            depth=min(self.depth, limits.argument_depth),
+            values=min(self.values, limits.argument_values),
+            entries=min(self.entries, limits.argument_entries),
+            characters=min(self.characters, limits.argument_characters),
+        )
 
 
 DEFAULT_RULES = ArgumentRules()

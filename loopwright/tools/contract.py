@@ -78,7 +78,8 @@ class Tool:
     raises becomes an error result, except LangGraph's own signals and a cancellation.
     `prepare_arguments` may rewrite the raw arguments before they are checked. `effects` says what
     running twice would mean: `none` (reads only), `idempotent`, or `unsafe` (the default): what an
-    unsafe tool has started is never started again after a crash. Raises ConfigurationError for any
+    unsafe tool has started is never started again after a crash. `repeatable`: calling it again
+    with the same arguments is its use (polling), no repetition. Raises ConfigurationError for any
     other word.
     """
 
@@ -89,6 +90,7 @@ class Tool:
     execution_mode: ExecutionMode | None = None
     prepare_arguments: Callable[[Any], Any] | None = None
     effects: Effects = "unsafe"
+    repeatable: bool = False
 
     def __post_init__(self) -> None:
         self._require("effects", *get_args(Effects))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from langgraph.errors import GraphBubbleUp
 from pydantic import ValidationError
 
+from loopwright.errors import FatalToolError
 from loopwright.tools.arguments import (
     DEFAULT_RULES,
     ArgumentRules,
@@ -43,7 +44,8 @@ async def run_call(
     """Run the tool with arguments that `validate` gave; a hook may have changed them since (S2-07).
 
     Whatever the body raises becomes an error result (S0-17, S1-14, S4-06), SystemExit included;
-    only LangGraph's own signals, KeyboardInterrupt and a cancellation of the caller pass through.
+    only LangGraph's own signals, FatalToolError, KeyboardInterrupt and a cancellation of the caller
+    pass through.
     After `timeout` seconds the call is an error and the body is left to itself: a coroutine is
     cancelled and not waited for, a thread runs to its end. What either does later is dropped.
     """
@@ -67,7 +69,7 @@ async def run_call(
 async def _guarded(tool: Tool, arguments: JsonObject, context: ToolContext) -> ToolResult:
     try:
         return as_result(await tool.execute(arguments, context))
-    except GraphBubbleUp:
+    except (GraphBubbleUp, FatalToolError):
         raise
     except asyncio.CancelledError:
         if _is_cancelled():
@@ -75,7 +77,7 @@ async def _guarded(tool: Tool, arguments: JsonObject, context: ToolContext) -> T
         return error_result("The tool was cancelled from inside.")
     except (Exception, SystemExit, BaseExceptionGroup) as error:
         for leaf in _leaves(error):
-            if isinstance(leaf, GraphBubbleUp | KeyboardInterrupt):
+            if isinstance(leaf, GraphBubbleUp | FatalToolError | KeyboardInterrupt):
                 raise leaf from error
         return error_result(error_text(error))
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 _BLOCK = re.compile(
     r"(?P<left_out>^<!-- not run -->\s*\n)?^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -51,7 +51,7 @@ def test_the_examples_of_a_page_run(
 
 def test_every_page_with_examples_is_found() -> None:
     pages = {page.name for page in PAGES if "```python" in page.read_text(encoding="utf-8")}
-    assert {"README.md", "serving.md"} <= pages
+    assert {"README.md", "serving.md", "course.md"} <= pages
 
 
 PAGE = """# Page

@@ -28,6 +28,7 @@ TABLE: dict[Edge, dict[str, str]] = {
         "satisfied": "stop_hook",
         "hard_stop": "stop_hook",
         "compact": "compact",
+        "stopped": "finish",
     },
     edges.after_tool_batch: {
         "again": "stop_hook",

@@ -17,6 +17,7 @@ from loopwright.errors import (
 from loopwright.events import AgentEnd, AgentStart
 from loopwright.graph.assembly import build
 from loopwright.graph.entrance import AgentGraph
+from loopwright.settings import Settings
 from loopwright.state.checkpointer import SqliteCheckpointer
 from loopwright.state.database import Database
 from loopwright.testing import Gate
@@ -41,7 +42,7 @@ async def stored(made: Rig) -> list[str]:
 @pytest.mark.anyio
 async def test_a_caller_s_recursion_limit_does_not_end_a_run() -> None:
     calls = [said("", (f"c{n}", "look", {})) for n in range(60)]
-    made = rig(*calls, "done", tools=[look])
+    made = rig(*calls, "done", tools=[look], settings=Settings(repeatable=("look",)))
     answer = await made.graph.ainvoke(HI, on("t", recursion_limit=25))
     assert answer["result"]["status"] == "completed"
     assert answer["result"]["turns"] == 61

@@ -144,3 +144,29 @@ async def test_all_of_the_source_runs_in_one_task() -> None:
 
     async with AbortableReader(tasks(), AbortSignal()) as reader:
         assert len({task async for task in reader}) == 1
+
+
+async def test_a_source_that_is_not_read_ahead_is_asked_for_one_item_at_a_time() -> None:
+    asked: list[int] = []
+
+    async def counting() -> AsyncIterator[int]:
+        for number in range(3):
+            asked.append(number)
+            yield number
+
+    async with AbortableReader(counting(), AbortSignal(), ahead=False) as reader:
+        await asyncio.sleep(0)
+        assert not asked
+        async for number in reader:
+            await asyncio.sleep(0)
+            assert asked == list(range(number + 1))
+
+
+async def test_a_source_is_not_opened_for_a_run_that_was_cancelled_before() -> None:
+    signal = AbortSignal()
+    signal.abort()
+    source = Hanging()
+    async with AbortableReader(source.items(), signal, ahead=False) as reader:
+        assert await anext(reader, None) is None
+    await asyncio.sleep(0)
+    assert not source.closed.is_set()

@@ -10,6 +10,7 @@ import pytest
 from langgraph.errors import GraphInterrupt
 from pydantic import BaseModel
 
+from loopwright.errors import FatalToolError
 from loopwright.tools.contract import Tool, ToolContext, ToolResult
 from loopwright.tools.execution import MOST_ERROR_TEXT, error_text, run_call
 from tests.tools.running import answer, as_tool, context, failure
@@ -87,6 +88,13 @@ async def test_a_validation_error_of_the_body_is_told_without_links() -> None:
 async def test_signals_of_langgraph_pass_through(seconds: float | None) -> None:
     for body in raising(GraphInterrupt()):
         with pytest.raises(GraphInterrupt):
+            await run_call(as_tool(body), {}, context(), timeout=seconds)
+
+
+@pytest.mark.parametrize("seconds", [None, 30])
+async def test_a_failure_that_must_end_the_run_passes_through(seconds: float | None) -> None:
+    for body in raising(FatalToolError("beyond repair")):
+        with pytest.raises(FatalToolError, match="beyond repair"):
             await run_call(as_tool(body), {}, context(), timeout=seconds)
 
 

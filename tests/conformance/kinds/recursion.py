@@ -59,7 +59,7 @@ async def drive(case: Case) -> Sequence[str]:
 async def _run(rounds: int, limit: dict[str, int]) -> Outcome:
     runs: list[str] = []
 
-    def step() -> str:
+    def step(number: int) -> str:
         """One step of the work."""
         runs.append("step")
         return "done"
@@ -68,7 +68,9 @@ async def _run(rounds: int, limit: dict[str, int]) -> Outcome:
         if messages[-1].content == AGAIN:
             return "Here."
         made = sum(isinstance(message, ToolMessage) for message in messages)
-        return Response(calls=[(f"c{made}", "step", {})]) if made < rounds else "Done."
+        return (
+            Response(calls=[(f"c{made}", "step", {"number": made})]) if made < rounds else "Done."
+        )
 
     model = ScriptedModel(repeat(answer))
     async with Agent(model, [step]) as agent:

@@ -1,9 +1,28 @@
 """The suites of vectors that can be run, by the name of their file."""
 
 from tests.conformance.running import Driver
-from tests.conformance.suites import api_messages, repair
+from tests.conformance.suites import (
+    api_messages,
+    argument_dispatch,
+    budget_wallet,
+    loop000_options,
+    loop000_runs,
+    plan_drift,
+    planner_loop,
+    repair,
+    tool_argument_bounds,
+    transcript_validation,
+)
 
 SUITES: dict[str, Driver] = {
     "api_messages": api_messages.drive,
+    "argument_dispatch": argument_dispatch.drive,
+    "budget_wallet": budget_wallet.drive,
+    "loop000_options": loop000_options.drive,
+    "loop000_runs": loop000_runs.drive,
+    "plan_drift": plan_drift.drive,
+    "planner_loop": planner_loop.drive,
     "repair": repair.drive,
+    "tool_argument_bounds": tool_argument_bounds.drive,
+    "transcript_validation": transcript_validation.drive,
 }
