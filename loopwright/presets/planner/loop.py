@@ -49,8 +49,11 @@ SETTINGS = Settings(
 """The document's policies (S4-04, S4-05, K16, K21)."""
 
 WORDING = Wording(
-    conclude="Token 预算将尽，请基于已有信息给出结论，勿再调用工具。",
-    plan=("当前计划：\n{plan}\n请按计划在必要时调用工具，完成一步可在回复中标注 [Step 1 done]。"),
+    conclude="Token 预算将尽，请基于已有信息给出结论，勿再调用工具。",  # noqa: RUF001
+    plan=(
+        "当前计划：\n{plan}\n"  # noqa: RUF001
+        "请按计划在必要时调用工具，完成一步可在回复中标注 [Step 1 done]。"  # noqa: RUF001
+    ),
 )
 """The document's sentences."""
 
@@ -81,7 +84,7 @@ class Deps:
     """Makes the plan of a session that has none, from the user's query; a step each line."""
 
     plan_model: BaseChatModel | Provider | None = None
-    """The model that makes it instead, by the `plan` tool; the planner may then revise it (S4-13)."""
+    """The model that makes it instead, by the `plan` tool; the planner may revise it (S4-13)."""
 
     trace: Trace | None = None
     """Gets one record for every step, one for every warning, and one for the end (S4-12)."""
