@@ -86,9 +86,9 @@ class Purse:
 
 def purse_of(state: AgentState, run: Run) -> Purse | None:
     """The run's access to the wallet of its tree; None if there is none."""
-    if run.settings.limits.calls is None and run.tree is None:
-        return None
     tree = state["run"].get("tree") or Tree(thread=run.thread, run=run.id)
+    if run.settings.limits.calls is None and tree["thread"] == run.thread:
+        return None
     return Purse(run.dependencies.log, tree, run.thread)
 
 

@@ -14,10 +14,15 @@ from langchain_core.messages import AIMessage
 from langgraph.types import interrupt
 
 from loopwright import Agent
+from loopwright.budgets import Purse
 from loopwright.errors import ContextOverflowError, ContinuationError
 from loopwright.hooks import Hooks
+from loopwright.ongoing import Ongoing
 from loopwright.outcome import RunResult
+from loopwright.planning import plan_tool
+from loopwright.runs import Run
 from loopwright.settings import Limits, Settings
+from loopwright.state.schema import Tree
 from loopwright.testing import Gate, VirtualClock
 from loopwright.tools.contract import Tool, ToolContext, ToolResult
 from tests.support.providers import Scripted, ScriptedProvider, said, steps
@@ -85,6 +90,54 @@ ENDINGS = [
         "limit",
         "max_cost",
         "test_the_cost_limit",
+    ),
+    Ending(
+        "the wallet is empty and the batch wants another turn",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "limit",
+        "max_calls",
+        "test_an_empty_wallet",
+    ),
+    Ending(
+        "others have emptied the wallet before a request",
+        "`model`: stopped",
+        "`model` → `finish`",
+        "limit",
+        "max_calls",
+        "test_a_request_that_cannot_be_paid_for",
+    ),
+    Ending(
+        "the model calls a tool although it was told that its tokens are used up",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "limit",
+        "token_budget",
+        "test_the_token_budget",
+    ),
+    Ending(
+        "a call repeats others, as the policy on repetition says",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "stopped",
+        "repeated_action",
+        "test_a_repeated_action",
+    ),
+    Ending(
+        "the plan is revised again and again without a tool's success",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "stopped",
+        "idle_revisions",
+        "test_a_plan_that_is_not_followed",
+    ),
+    Ending(
+        "the plan is revised too often",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "stopped",
+        "too_many_revisions",
+        "test_a_plan_that_is_never_settled",
     ),
     Ending(
         "the hook says so",
@@ -262,6 +315,56 @@ async def test_the_cost_limit(agent: Make) -> None:
     settings = Settings(limits=Limits(cost=0.5))
     made = agent(using(10, cost=0.2), using(10, cost=0.3), tools=[look], settings=settings)
     assert ending(await made.prompt("hi")) == ("limit", "max_cost")
+
+
+@pytest.mark.anyio
+async def test_an_empty_wallet(agent: Make) -> None:
+    made = agent(using(10), tools=[look], settings=Settings(limits=Limits(calls=1)))
+    assert ending(await made.prompt("hi")) == ("limit", "max_calls")
+
+
+@pytest.mark.anyio
+async def test_a_request_that_cannot_be_paid_for(agent: Make) -> None:
+    made = agent(settings=Settings(limits=Limits(calls=3)))
+    lease = made.graph.leases.claim("t")
+    run = Run.start(lease=lease, dependencies=made.graph.dependencies)
+    run.tree = Tree(thread="parent", run="r")
+    await Purse(run.dependencies.log, run.tree, "parent").open(2, reserve=2)
+    result = await Ongoing(made.graph, run, {"messages": "hi"}, lease.release)
+    assert ending(result) == ("limit", "max_calls")
+
+
+@pytest.mark.anyio
+async def test_the_token_budget(agent: Make) -> None:
+    settings = Settings(limits=Limits(token_budget=10))
+    made = agent(using(10), using(10), tools=[look], settings=settings)
+    assert ending(await made.prompt("hi")) == ("limit", "token_budget")
+
+
+@pytest.mark.anyio
+async def test_a_repeated_action(agent: Make) -> None:
+    settings = Settings(repetition="first_repeat")
+    made = agent(using(10), using(10), tools=[look], settings=settings)
+    assert ending(await made.prompt("hi")) == ("stopped", "repeated_action")
+
+
+def planning(n: int) -> AIMessage:
+    return said("", (f"p{n}", "plan", {"steps": [f"step {n}"]}))
+
+
+@pytest.mark.anyio
+async def test_a_plan_that_is_not_followed(agent: Make) -> None:
+    settings = Settings(plan_idle_revisions=0)
+    made = agent(planning(1), planning(2), tools=[plan_tool], settings=settings)
+    assert ending(await made.prompt("hi")) == ("stopped", "idle_revisions")
+
+
+@pytest.mark.anyio
+async def test_a_plan_that_is_never_settled(agent: Make) -> None:
+    settings = Settings(plan_revisions=0)
+    script = (planning(1), using(10), planning(2))
+    made = agent(*script, tools=[plan_tool, look], settings=settings)
+    assert ending(await made.prompt("hi")) == ("stopped", "too_many_revisions")
 
 
 @pytest.mark.anyio

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
+from loopwright.budgets import drawn
 from loopwright.events import Compaction
 from loopwright.failpoints import reach
 from loopwright.providers.contract import ModelRequest, StreamEnd
@@ -31,7 +32,8 @@ async def compact(state: AgentState, run: Run) -> Update:
     """
     visible = shown(state["view"], state["messages"])
     cut = legal_cut(visible, run.settings.compaction_tail)
-    summary = await _summary(state, run, visible[:cut]) if cut > len(state["view"]["head"]) else ""
+    can = cut > len(state["view"]["head"]) and await drawn(state, run)
+    summary = await _summary(state, run, visible[:cut]) if can else ""
     if not summary:
         overflowed = state["run"]["overflow"] and not run.signal.aborted
         stopped = Decision(kind="stopped", reason="context_overflow")

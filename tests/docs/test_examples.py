@@ -51,7 +51,7 @@ def test_the_examples_of_a_page_run(
 
 def test_every_page_with_examples_is_found() -> None:
     pages = {page.name for page in PAGES if "```python" in page.read_text(encoding="utf-8")}
-    assert {"README.md", "serving.md", "course.md"} <= pages
+    assert {"README.md", "serving.md", "course.md", "planner.md"} <= pages
 
 
 PAGE = """# Page

@@ -34,7 +34,6 @@ from loopwright.settings import Environment, Limits, Settings
 from loopwright.signals import Aborted, AbortSignal
 from loopwright.state.messages import ABORTED, failure
 from loopwright.state.storage import Storage, sqlite_storage
-from loopwright.wording import Wording
 
 MAX_ITERATIONS = 12
 TOKEN_BUDGET = 80_000
@@ -47,12 +46,6 @@ SETTINGS = Settings(
     limits=Limits(turns=MAX_ITERATIONS, token_budget=TOKEN_BUDGET),
 )
 """The document's policies (S4-04, S4-05, K16, K21)."""
-
-WORDING = Wording(
-    conclude="Token 预算将尽，请基于已有信息给出结论，勿再调用工具。",
-    plan=("当前计划：\n{plan}\n请按计划在必要时调用工具，完成一步可在回复中标注 [Step 1 done]。"),
-)
-"""The document's sentences."""
 
 
 class PlannerOutput(TypedDict):
@@ -81,7 +74,7 @@ class Deps:
     """Makes the plan of a session that has none, from the user's query; a step each line."""
 
     plan_model: BaseChatModel | Provider | None = None
-    """The model that makes it instead, by the `plan` tool; the planner may then revise it (S4-13)."""
+    """The model that makes it instead, by the `plan` tool; the planner may revise it (S4-13)."""
 
     trace: Trace | None = None
     """Gets one record for every step, one for every warning, and one for the end (S4-12)."""
@@ -189,7 +182,6 @@ def _dependencies(
             should_stop_after_turn=session.after_turn,
             prepare_next_turn=session.next_turn,
         ),
-        wording=WORDING,
     )
 
 
