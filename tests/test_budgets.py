@@ -11,7 +11,7 @@ from loopwright import Agent, Limits, Settings
 from loopwright.budgets import KIND, Purse, delegated
 from loopwright.errors import MissingKeyError
 from loopwright.events import Budget, Compaction
-from loopwright.ongoing import Ongoing
+from loopwright.ongoing import OngoingRun
 from loopwright.runs import Run
 from loopwright.state.log import MemoryLog
 from loopwright.state.schema import Tree
@@ -56,7 +56,7 @@ async def joined(made: Rig, tree: Tree, thread: str) -> Any:
     lease = made.graph.leases.claim(thread)
     run = Run.start(lease=lease, dependencies=made.graph.dependencies)
     run.tree = tree
-    return await Ongoing(made.graph, run, HI, lease.release)
+    return await OngoingRun(made.graph, run, HI, lease.release)
 
 
 async def parent(log: MemoryLog, total: int = 20, reserve: int = 2, draws: int = 1) -> Purse:
@@ -187,7 +187,7 @@ async def test_a_run_that_is_aborted_pays_for_no_request() -> None:
     lease = made.graph.leases.claim("t")
     run = Run.start(lease=lease, dependencies=made.graph.dependencies)
     run.signal.abort()
-    await Ongoing(made.graph, run, HI, lease.release)
+    await OngoingRun(made.graph, run, HI, lease.release)
     assert log.read("t", [KIND]) == []
 
 

@@ -17,7 +17,7 @@ from loopwright import Agent
 from loopwright.budgets import Purse
 from loopwright.errors import ContextOverflowError, ContinuationError
 from loopwright.hooks import Hooks
-from loopwright.ongoing import Ongoing
+from loopwright.ongoing import OngoingRun
 from loopwright.outcome import RunResult
 from loopwright.planning import plan_tool
 from loopwright.runs import Run
@@ -330,7 +330,7 @@ async def test_a_request_that_cannot_be_paid_for(agent: Make) -> None:
     run = Run.start(lease=lease, dependencies=made.graph.dependencies)
     run.tree = Tree(thread="parent", run="r")
     await Purse(run.dependencies.log, run.tree, "parent").open(2, reserve=2)
-    result = await Ongoing(made.graph, run, {"messages": "hi"}, lease.release)
+    result = await OngoingRun(made.graph, run, {"messages": "hi"}, lease.release)
     assert ending(result) == ("limit", "max_calls")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from loopwright import calls
+from loopwright import performing
 from loopwright.nodes import load, model, stop_hook
 from loopwright.presets.course import loop
 from loopwright.providers import protocol
@@ -76,7 +76,7 @@ RULES: dict[str, tuple[Switch, str]] = {
         "loop000_runs/mixed-batch-error-in-middle",
     ),
     "the cut of a batch": (
-        lambda patch: patch.setattr(calls, "uncut", lambda run, work: work),
+        lambda patch: patch.setattr(performing, "uncut", lambda run, work: work),
         "loop000_runs/cancel-while-second-tool-runs",
     ),
     "the offset of request ids": (

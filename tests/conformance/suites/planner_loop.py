@@ -9,7 +9,6 @@ from typing import Any
 
 from loopwright.presets.planner import (
     SETTINGS,
-    WORDING,
     AgentState,
     Deps,
     Observer,
@@ -17,6 +16,7 @@ from loopwright.presets.planner import (
     create_initial_state,
     run_agent_loop,
 )
+from loopwright.wording import Wording
 from tests.conformance.running import Case, difference, unknown_keys
 
 INPUT = ("planner", "max_iterations", "token_budget", "mode", "repeatable")
@@ -110,7 +110,7 @@ def _shown(state: AgentState, played: Played) -> dict[str, Any]:
         "iteration": state["iteration"],
         "token_used": state["tokenUsed"],
         "tool_runs": len(played.executed),
-        "budget_notes": sum(m["content"] == WORDING.conclude for m in messages),
+        "budget_notes": sum(m["content"] == Wording().conclude for m in messages),
         "loop_warnings": sum(r["type"] == "warning" for r in played.records),
         "unexecuted_calls_closed": len(set(answered) - set(played.executed)),
         "checkpoints_at": played.saved,
