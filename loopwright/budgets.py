@@ -4,7 +4,6 @@ What a wallet grants is said in `wallet`. Its entries are in the log of the thre
 tree, so a run that carries on after a restart, and a child in another process, see what is left.
 """
 
-import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -81,7 +80,8 @@ class Purse:
 
     async def _append(self, op: str, **more: int) -> int:
         body = {"wallet": self.tree["run"], "op": op, "who": self.who, **more}
-        return await asyncio.to_thread(self.log.append, self.tree["thread"], KIND, body)
+        (sequence,) = await self.log.commit(self.tree["thread"], KIND, [body])
+        return sequence
 
 
 def purse_of(state: AgentState, run: Run) -> Purse | None:

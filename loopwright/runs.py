@@ -244,7 +244,7 @@ def context(state: AgentState, run: Run) -> list[AnyMessage]:
 
 def opened(run: Run, size: int) -> RunRecord:
     """The record of a run that begins behind a ledger of this size."""
-    return RunRecord(
+    record = RunRecord(
         id=run.id,
         resumed_from=run.resumed_from,
         status="running",
@@ -252,8 +252,10 @@ def opened(run: Run, size: int) -> RunRecord:
         turn=1,
         first=size,
         overflow=False,
-        tree=run.tree or Tree(thread=run.thread, run=run.id),
     )
+    if run.tree is not None or run.settings.limits.calls is not None:
+        record["tree"] = run.tree or Tree(thread=run.thread, run=run.id)
+    return record
 
 
 def changed(record: RunRecord, **changes: Any) -> RunRecord:

@@ -60,7 +60,7 @@ class RunRecord(TypedDict):
     `sequence` is the number of the next event, `turn` counts from 1, `first` is the index in the
     ledger of the first message that this run produced. `status` is `running` until `finish` or
     `fail` has written `ended`; a loaded `running` means that the run died. `concluding` says that
-    its tokens are used up and the model was told so.
+    its tokens are used up and the model was told so. `tree` is there if model calls are counted.
     """
 
     id: str

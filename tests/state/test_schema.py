@@ -51,7 +51,7 @@ async def test_all_that_is_stored_beside_the_messages_is_plain_json() -> None:
     made = rig(said("", ("c1", "t", {"a": 1})), "done")
     await made.run({"messages": "hi"})
     values = cast(dict[str, Any], (await made.graph.aget_state(on("t"))).values)
-    assert set(values) == set(AgentState.__annotations__) - {"compaction"}
+    assert set(values) == set(AgentState.__annotations__) - {"compaction", "plan"}
     for name in set(values) - {"messages", "input"}:
         assert json.loads(json.dumps(values[name])) == values[name] or name == "settings"
     assert values["view"]["head"] == []
