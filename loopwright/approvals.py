@@ -14,6 +14,7 @@ from loopwright.calls import Asking, Batch, Outcome, Prepared, refused
 from loopwright.events import Approval
 from loopwright.state.journal import fingerprint
 from loopwright.tools.arguments import ArgumentRules, InvalidArguments, validate
+from loopwright.tools.results import details_of
 
 APPROVE, EDIT, REJECT = "approve", "edit", "reject"
 
@@ -65,7 +66,7 @@ def _as_json(asking: Asking) -> dict[str, Any]:
         "arguments": asking.arguments,
         "hash": fingerprint(asking.arguments),
         "reason": asking.ask.reason,
-        "details": asking.ask.details,
+        "details": details_of(asking.ask.details),
     }
 
 

@@ -125,10 +125,9 @@ def keep_model_roles(messages: Messages) -> Messages:
     """The default `convert_to_llm`: user, assistant and tool messages and the notes of the loop, no
     custom roles.
     """
-    messages = shown(messages)
     if MODEL_TYPES.issuperset(map(type, messages)):  # the usual case, without a step per message
         return messages
-    return [message for message in messages if message.type in MODEL_ROLES]
+    return [message for message in shown(messages) if message.type in MODEL_ROLES]
 
 
 @dataclass(frozen=True, kw_only=True)

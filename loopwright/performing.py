@@ -18,6 +18,7 @@ from loopwright.progress import Progress
 from loopwright.state.journal import idempotency_key
 from loopwright.tools.contract import ToolContext, ToolResult
 from loopwright.tools.execution import error_text, run_call
+from loopwright.tools.results import tidy
 
 
 async def announce(batch: Batch, ready: Sequence[Prepared | Outcome]) -> None:
@@ -96,7 +97,7 @@ async def _after(batch: Batch, prepared: Prepared, result: ToolResult) -> ToolRe
         for name in ("content", "details", "usage", "is_error", "terminate")
         if getattr(answer, name) is not None
     }
-    return replace(result, **given)
+    return tidy(replace(result, **given))
 
 
 def _tool_context(batch: Batch, prepared: Prepared, update: Callable[[Any], None]) -> ToolContext:

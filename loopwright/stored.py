@@ -3,13 +3,14 @@
 How the past is kept is said in `state.past`, what a file of a thread holds in `transfer`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage
+from langgraph.constants import START
 from langgraph.types import StateSnapshot
 
 from loopwright import transfer
@@ -23,10 +24,11 @@ from loopwright.errors import (
 from loopwright.live import LiveState
 from loopwright.queues import clear, head
 from loopwright.state import past
-from loopwright.state.journal import carry_over
+from loopwright.state.journal import carry_over, noted, take_over
 from loopwright.state.keeping import KeepingSaver
 from loopwright.state.messages import calls, new_id
 from loopwright.state.moments import At, Moment
+from loopwright.state.state_json import CHANNELS, ThreadState, from_json, to_json
 from loopwright.state.storage import Storage
 from loopwright.state.threads import ThreadInfo, summary
 from loopwright.transfer import Imported
@@ -120,13 +122,46 @@ class StoredThreads(Adjustable):
             transfer.read(path), mend=self.settings.repair_policy != "off"
         )
         saver, log = self._storage.checkpointer, self._storage.log
-        target = transfer.name_in(found, name, taken=self._is_stored(found.thread))
+        target = transfer.name_in(found, name, self._is_stored)
         with self._idle(target):
             self._require_new(target)
             values = transfer.values_of(found, log, target)
             transfer.enqueue_all(found, log, target)
             past.begin(saver, target, values)
         return Imported(target, len(found.messages), len(found.queued), found.torn, repaired)
+
+    def snapshot(self, thread: str | None = None, *, at: At = None) -> dict[str, Any]:
+        """The thread's state as plain JSON, now or `at` a moment, also in the middle of a run.
+
+        What waits in the queues is not in it; `export` takes that along. Raises UnknownThreadError
+        and UnknownMomentError.
+        """
+        name, saver = thread or self.thread, self._storage.checkpointer
+        moment = past.located(saver, name, at)
+        stored = past.loaded(saver, name, moment).checkpoint["channel_values"]
+        stored = {"messages": [], **stored, **stored.get(START, {})}
+        channels = {channel: stored[channel] for channel in CHANNELS if channel in stored}
+        answer = past.last_answer(saver, name, moment)
+        notes = noted(self._storage.log, name, str(answer.id)) if answer is not None else ()
+        following = "load" if moment.next == START else moment.next
+        return to_json(ThreadState(name, channels, following, tuple(notes)))
+
+    def restore(self, snapshot: Mapping[str, Any], *, name: str | None = None) -> str:
+        """Store what `snapshot` gave as a new thread; gives its id: `name`, else a new one.
+
+        A run that was going on is carried on by `resume`: what tools have done is not done again.
+        Raises InputError and ThreadExistsError; nothing is stored then.
+        """
+        state, target = from_json(snapshot), name or new_id()
+        log = self._storage.log
+        answers = [m for m in state.values["messages"] if isinstance(m, AIMessage)]
+        with self._idle(target):
+            self._require_new(target)
+            if answers and state.journal:
+                take_over(log, target, str(answers[-1].id), state.journal)
+            values = {**state.values, "cursor": head(log, target)}
+            past.begin(self._storage.checkpointer, target, values, state.next)
+        return target
 
     def delete(self, thread: str, *, reclaim: bool = False) -> None:
         """Delete all that is stored of a thread: messages, past, queues and journal.

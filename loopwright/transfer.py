@@ -4,7 +4,7 @@ The form of the file is `state.thread_file`'s; who may do this, and when, is sai
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -119,11 +119,11 @@ def read(path: str | Path) -> ThreadFile:
         raise ThreadFileError(str(path), error.strerror or str(error)) from error
 
 
-def name_in(found: ThreadFile, given: str | None, taken: bool) -> str:
+def name_in(found: ThreadFile, given: str | None, is_taken: Callable[[str], bool]) -> str:
     """The id of the new thread: the one given, else the file's own where that is free and fit."""
     own = found.thread
-    fit = own.strip() and len(own) <= LONGEST_NAME and own.isprintable() and not taken
-    return given or (own if fit else new_id())
+    fit = own.strip() and len(own) <= LONGEST_NAME and own.isprintable()
+    return given or (own if fit and not is_taken(own) else new_id())
 
 
 def mended(found: ThreadFile, *, mend: bool) -> tuple[ThreadFile, dict[str, int]]:

@@ -33,6 +33,7 @@ BROAD_CATCHES = {
     "loopwright/performing.py": "what the hook behind a call raises becomes its result",
     "loopwright/tools/execution.py": "what a tool's body raises becomes the call's result",
     "loopwright/graph/guard.py": "what a node raises becomes the decision `fault`",
+    "loopwright/state/linear_file.py": "what keeps a checkpoint from being stored is its run's",
     "loopwright/presets/planner/executor.py": "what a hook raises is the output of its call",
     "loopwright/presets/course/tools.py": "what a course tool raises becomes its call's result",
     "loopwright/presets/course/model.py": "what a course model raises becomes a failed answer",

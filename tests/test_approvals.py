@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from loopwright import Agent
+from loopwright import Agent, Hooks
 from loopwright.errors import ContinuationError
 from loopwright.events import AgentEnd, AgentStart, Approval
+from loopwright.hooks import Ask
 from loopwright.settings import Settings
 from loopwright.state.journal import fingerprint
 from loopwright.state.transcript import faults
+from loopwright.testing import ScriptedModel
 from tests.support.approving import BATCH, Desk, asked, calling, told_by
 from tests.support.graphs import on, outline, told
 from tests.support.processes import output, start
@@ -175,6 +177,18 @@ async def test_what_is_no_answer_to_a_call_rejects_it(
         rejected = [not text.startswith("deleted") for text in (first, second)]
         statuses = [m.status == "error" for m in agent.messages()[2:5]]  # type: ignore[union-attr]
         assert statuses == [rejected[0], False, rejected[1]]
+
+
+async def test_details_without_a_json_form_leave_a_note(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "t.db")
+    hooks = Hooks(before_tool_call=lambda context: Ask(details={"at": object()}))
+    model = ScriptedModel([calling(BATCH[1])])
+    async with Agent(model, desk.tools(), database=desk.database, hooks=hooks) as agent:
+        (waiting,) = (await agent.prompt("go")).interrupts
+    (ask,) = waiting["value"]["asks"]
+    assert ask["details"] == {
+        "note": "left out: a value of type object at at, which has no JSON form"
+    }
 
 
 async def test_one_word_answers_the_only_ask(desk: Desk) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.types import Command, interrupt
 
 from loopwright import failpoints
@@ -168,6 +168,17 @@ async def test_the_whole_result_is_noted_as_the_hook_leaves_it(log: TracedLog) -
     assert await batch(again, calling("a")) == update
     assert again.run.appended == first  # with the same ids
     assert outline(first) == ["c1: tidy", "user: extra"]
+
+
+async def test_what_the_hook_adds_can_be_stored(log: TracedLog) -> None:
+    changed = AfterToolCall(content="\ud800", details={"o": object()}, usage={"n": 2**70})
+    made = scene(tools=[tool("a")], log=log, hooks=Hooks(after_tool_call=lambda context: changed))
+    await batch(made, calling("a"))
+    (result,) = made.run.appended
+    assert isinstance(result, ToolMessage)
+    assert result.content == "\ufffd"
+    assert "left out" in result.artifact["note"]
+    assert result.additional_kwargs == {"usage": {"n": str(2**70)}}
 
 
 async def test_a_commit_that_fails_keeps_the_body_from_running(log: TracedLog) -> None:

@@ -13,10 +13,21 @@ from loopwright.errors import (
     UnknownMomentError,
     UnknownThreadError,
 )
+from loopwright.state.doctor import examine
 from loopwright.testing import Gate, Response, ScriptedModel
 from tests.support.approving import Desk, asked, calling
 from tests.support.graphs import on, outline
-from tests.support.stored import BOTH, FIRST, STORAGES, WHOLE, Effects, Made, making, working
+from tests.support.stored import (
+    BOTH,
+    FIRST,
+    STORAGES,
+    WHOLE,
+    Effects,
+    Made,
+    look,
+    making,
+    working,
+)
 
 
 @pytest.fixture(params=STORAGES)
@@ -248,3 +259,12 @@ async def test_a_fork_of_a_question_is_answered_by_itself(tmp_path: Path) -> Non
         agent.rewind(at=next(m for m in agent.history() if m.next == "tool_batch"))
         asked_again = await agent.resume()
         assert asked(asked_again) == ["c1"] and desk.ran == ["delete a"]
+
+
+def test_a_fork_leaves_nothing_that_belongs_to_nothing(tmp_path: Path) -> None:
+    calls = [Response(calls=[("c1", "look", {"at": str(n)})]) for n in range(6)]
+    with Agent(ScriptedModel([*calls, "done"]), [look], database=tmp_path / "t.db") as agent:
+        agent.run("go")  # what has not changed for so long is stored as a value of its own
+        for moment in agent.history():
+            agent.fork(at=moment)
+        assert not examine(tmp_path / "t.db").findings

@@ -72,9 +72,10 @@ def test_a_name_is_given_or_taken_from_the_file_or_new(tmp_path: Path) -> None:
         with pytest.raises(ThreadExistsError):
             made.import_(file, name="mine")
         assert {info.id for info in made.threads()} == {"t", "mine", fresh}
-        text = file.read_text().replace('"thread":"t"', '"thread":"\\u001b[2J"', 1)
-        file.write_text(text)
-        assert made.import_(file).thread.isalnum()
+        text = file.read_text()
+        for odd in ("\\u001b[2J", "\\ud800"):
+            file.write_text(text.replace('"thread":"t"', f'"thread":"{odd}"', 1))
+            assert made.import_(file).thread.isalnum()
 
 
 def test_an_export_of_a_moment_has_nothing_that_is_queued(tmp_path: Path) -> None:

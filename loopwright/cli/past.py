@@ -13,7 +13,7 @@ from loopwright.agent import Agent
 from loopwright.cli.opening import Database, database_path, thread_id
 from loopwright.cli.screen import Screen
 from loopwright.cli.text import clean, decoded
-from loopwright.errors import UnknownThreadError
+from loopwright.state.connecting import require_file
 
 Thread = Annotated[str, typer.Argument(help="Id of the thread; `threads` lists them.")]
 Given = Annotated[
@@ -24,10 +24,9 @@ Name = Annotated[str | None, typer.Option(help="Id of the new thread.", show_def
 
 @contextmanager
 def stored(thread: str, database: Database) -> Iterator[Agent]:
-    """An agent over a database that exists. Raises UnknownThreadError."""
+    """An agent over a database that exists. Raises DatabaseError."""
     path = database_path(database)
-    if not path.exists():
-        raise UnknownThreadError(thread)
+    require_file(path)
     with Agent(database=path, thread=thread) as agent:
         yield agent
 

@@ -146,7 +146,8 @@ class RunView:
         self._note(f"retry {event.attempt} in {event.wait:.1f} s: {one_line(event.reason)}")
 
     def _queue(self, event: QueueUpdate) -> None:
-        self._note(f"{event.delivered} queued message(s) delivered, {event.waiting} waiting")
+        messages = "message" if event.delivered == 1 else "messages"
+        self._note(f"{event.delivered} queued {messages} delivered, {event.waiting} waiting")
 
     def _note(self, text: str) -> None:
         self._answer.end_line()

@@ -10,22 +10,18 @@ from typing import Annotated
 import typer
 
 from loopwright.agent import Agent
-from loopwright.cli.opening import Database, database_path
+from loopwright.cli.opening import Database
+from loopwright.cli.past import Thread, stored
 from loopwright.cli.screen import Screen
 from loopwright.cli.text import clean, decoded
-from loopwright.errors import UnknownThreadError
 
-Thread = Annotated[str, typer.Argument(help="Id of the thread; `threads` lists them.")]
 Text = Annotated[str, typer.Argument(help="The message.")]
 
 
 @contextmanager
-def _stored(thread: str, database: Database) -> Iterator[Agent]:
-    """The agent over a thread that exists. Raises UnknownThreadError."""
-    path = database_path(database)
-    if not path.exists():
-        raise UnknownThreadError(thread)
-    with Agent(database=path, thread=thread) as agent:
+def _known(thread: str, database: Database) -> Iterator[Agent]:
+    """The agent over a thread that exists. Raises UnknownThreadError and DatabaseError."""
+    with stored(thread, database) as agent:
         agent.messages()
         yield agent
 
@@ -33,7 +29,7 @@ def _stored(thread: str, database: Database) -> Iterator[Agent]:
 def steer(thread: Thread, text: Text, database: Database = None) -> None:
     """Queue a message for the thread's next turn; an idle thread gets it with its next run."""
     name = decoded(thread)
-    with _stored(name, database) as agent:
+    with _known(name, database) as agent:
         agent.steer(decoded(text))
     Screen().line(f"queued for the next turn of {clean(name)}")
 
@@ -41,7 +37,7 @@ def steer(thread: Thread, text: Text, database: Database = None) -> None:
 def follow_up(thread: Thread, text: Text, database: Database = None) -> None:
     """Queue a message for when the thread's run would otherwise end."""
     name = decoded(thread)
-    with _stored(name, database) as agent:
+    with _known(name, database) as agent:
         agent.follow_up(decoded(text))
     Screen().line(f"queued for the end of the run of {clean(name)}")
 
@@ -53,6 +49,6 @@ def abort(
 ) -> None:
     """Cancel the run of a thread, whichever process it is in; an idle thread is left alone."""
     name = decoded(thread)
-    with _stored(name, database) as agent:
+    with _known(name, database) as agent:
         agent.request_abort(reason=decoded(reason))
     Screen().line(f"asked the run of {clean(name)} to stop")

@@ -12,6 +12,8 @@ from loopwright.cli.screen import Screen
 from loopwright.cli.text import call_text, clean, decoded, one_line, plain_text
 from loopwright.state.messages import calls, error_of
 
+WIDEST = 40
+"""Characters of the column with the ids; a longer id moves its own line only."""
 SHORT = 12
 """Lines of a tool's result that are shown unless all are asked for."""
 
@@ -26,7 +28,7 @@ def threads(database: Database = None) -> None:
     if not found:
         screen.line(f"no threads in {path}")
         return
-    width = max(len(clean(info.id)) for info in found)
+    width = min(WIDEST, max(len(clean(info.id)) for info in found))
     for info in found:
         when = info.updated[:19].replace("T", " ")
         row = f"{clean(info.id):<{width}}  {when}  {info.messages:>5} messages"

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from loopwright import transfer
 from loopwright.agent import Agent
 from loopwright.cli.opening import Database, database_path, thread_id
 from loopwright.cli.past import Given, Name, Thread, moment, stored
@@ -36,7 +37,10 @@ def import_(
     name: Name = None,
 ) -> None:
     """Store an exported thread as a new one; prints its id and what was found."""
-    with Agent(database=database_path(database)) as agent:
+    path = database_path(database)
+    if not path.exists():
+        transfer.read(file)  # what is no thread makes no database
+    with Agent(database=path) as agent:
         done = agent.import_(file, name=thread_id(name))
     screen = Screen()
     queued = f", {done.queued} queued" if done.queued else ""

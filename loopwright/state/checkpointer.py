@@ -32,7 +32,7 @@ from loopwright.state.connecting import translated
 from loopwright.state.database import Database
 from loopwright.state.keeping import KeepingSaver
 from loopwright.state.lease_table import LeaseTable, holds
-from loopwright.state.linear_file import LinearFile
+from loopwright.state.linear_file import LinearFile, Passing
 from loopwright.state.migrations import migrate
 from loopwright.state.pending import Task
 from loopwright.state.reading import VISIBLE, Reading, config_of, place_of
@@ -166,10 +166,10 @@ class SqliteCheckpointer(KeepingSaver):
     ) -> RunnableConfig:
         place, lease = place_of(config), self.leases.lease_of(config)
         waiting = self._file.waiting.at(place)
-        with self._file.transaction(self.serde, lease=lease) as reading:
-            self._write(reading, config, checkpoint, metadata, new_versions, waiting)
-            reach("put")
-        self._file.waiting.done(place, waiting)
+        with self._file.waiting.storing(place, waiting, self.serde):
+            with self._file.transaction(self.serde, lease=lease) as reading:
+                self._write(reading, config, checkpoint, metadata, new_versions, waiting)
+                reach("put")
         return config_of(place, checkpoint["id"])
 
     async def aput(
@@ -188,7 +188,7 @@ class SqliteCheckpointer(KeepingSaver):
             if holds(reading.cursor, lease):
                 self._write(reading, config, checkpoint, metadata, new_versions, waiting)
 
-        self._file.passing.append(store)
+        self._file.passing.append(Passing(place, store))
         self._file.waiting.done(place, waiting)
         return config_of(place, checkpoint["id"])
 
@@ -210,16 +210,16 @@ class SqliteCheckpointer(KeepingSaver):
     ) -> None:
         """Store a checkpoint, with the writes that led to it if they have waited."""
         place, parent = place_of(config), get_checkpoint_id(config)
-        told = json.dumps(
-            get_checkpoint_metadata(config, metadata), ensure_ascii=False, separators=(",", ":")
-        )
+        self._file.require_parent(place)
+        told = get_checkpoint_metadata(config, metadata)
+        text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
         storing = self._stored(reading, place, parent, checkpoint, new_versions)
         body = encode(reading.cursor, self._file.shapes, self.serde, checkpoint, storing.slots)
         if waiting is not None and waiting.checkpoint == parent:
             pending.pack(reading.cursor, place, self.serde, waiting, storing.lists)
         elif waiting is not None and holds(reading.cursor, waiting.lease):
             pending.store(reading.cursor, place, self.serde, waiting)
-        row = (*place, checkpoint["id"], parent, TYPE, body, told.encode("utf-8", "ignore"))
+        row = (*place, checkpoint["id"], parent, TYPE, body, text.encode("utf-8", "ignore"))
         reading.cursor.execute(_PUT, row)
         versions = dict(checkpoint["channel_versions"])
         held = Held(checkpoint["id"], versions, storing.slots, storing.all_lists())

@@ -17,6 +17,7 @@ from loopwright.state.reading import Reading, Stored
 from loopwright.state.references import References, of_thread, references
 from loopwright.state.slots import Slot
 
+_ANY = "SELECT 1 FROM checkpoints WHERE thread_id = ? LIMIT 1"
 _KEY = " WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
 _BODY = f"UPDATE checkpoints SET checkpoint = ?{_KEY}"
 _PACKED = f"UPDATE writes SET value = ?{_KEY} AND task_id = ? AND idx = {PACKED}"
@@ -57,12 +58,16 @@ Moved = Callable[[Slot], Slot]
 """What makes a slot of one thread a slot of another."""
 
 
-def copy_thread(reading: Reading, source: str, target: str) -> None:
+def copy_thread(reading: Reading, source: str, target: str) -> bool:
     """Give the target thread all checkpoints and writes of the source, and its journal: no call
-    of any of its batches shall run again. What waits in the source's queues stays there."""
+    of any of its batches shall run again. What waits in the source's queues stays there.
+
+    Gives whether the target was there before: what was replaced may have left rows behind.
+    """
     if source == target:
-        return
+        return False
     cursor = reading.cursor
+    was_there = cursor.execute(_ANY, (target,)).fetchone() is not None
     moved = _shared(cursor, of_thread(reading, source), target)
     cursor.execute(_CHECKPOINTS, (target, source))
     cursor.execute(_WRITES, (target, source))
@@ -74,6 +79,7 @@ def copy_thread(reading: Reading, source: str, target: str) -> None:
     for namespace, id, task, packed in packed_writes(cursor, source):
         value = dump([[channel, moved(slot)] for channel, slot in parse(packed)])
         cursor.execute(_PACKED, (value, target, namespace, id, task))
+    return was_there
 
 
 def fork_thread(
@@ -85,8 +91,9 @@ def fork_thread(
     keep their ids. The run that stored it is not named, because deleting that run spares the fork.
     """
     slots = reading.body(row).slots
-    moved = _shared(reading.cursor, references(slots.values()), target)
-    new = {channel: moved(slot) for channel, slot in slots.items()}
+    kept = {channel: slot for channel, slot in slots.items() if channel not in changes}
+    moved = _shared(reading.cursor, references(kept.values()), target)
+    new = {channel: moved(slot) for channel, slot in kept.items()}
     new |= {channel: slot for channel, slot in changes.items() if channel in slots}
     body = replaced(reading.cursor, reading.shapes, row.body, new)
     told = {**json.loads(row.metadata or b"{}"), "source": "fork"}

@@ -189,17 +189,18 @@ def is_open_here(status: os.stat_result) -> bool:
     Nothing else may open such a file: when it closes it, the system drops the locks of SQLite's own
     connection, and another process may then remove the log that this one still writes to.
     """
-    return any(_is_part(database, status) for database in list(_databases))
+    return (status.st_dev, status.st_ino) in open_files()
 
 
-def _is_part(database: Database, status: os.stat_result) -> bool:
-    if not database.is_open or database.path == MEMORY:
-        return False
-    for part in ("", "-wal", "-shm"):
-        with suppress(OSError):
-            if os.path.samestat(os.stat(database.path + part), status):
-                return True
-    return False
+def open_files() -> set[tuple[int, int]]:
+    """Device and inode of each file of the databases that this process has open."""
+    found = set()
+    for database in list(_databases):
+        for part in ("", "-wal", "-shm") if database.is_open and database.path != MEMORY else ():
+            with suppress(OSError):
+                status = os.stat(database.path + part)
+                found.add((status.st_dev, status.st_ino))
+    return found
 
 
 def _follow_forks() -> None:

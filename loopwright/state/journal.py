@@ -90,8 +90,17 @@ def recall(log: Log, thread: str, message_id: str) -> Known:
 
 def carry_over(log: Log, source: str, target: str, message_id: str) -> None:
     """Give a copy of a thread what is known of one message's calls, so that none runs twice."""
-    kind = _kind(message_id)
-    log.append_all(target, kind, [entry.body for entry in log.read(source, [kind])])
+    take_over(log, target, message_id, noted(log, source, message_id))
+
+
+def noted(log: Log, thread: str, message_id: str) -> list[dict[str, Any]]:
+    """All notes on one message's calls, as JSON."""
+    return [entry.body for entry in log.read(thread, [_kind(message_id)])]
+
+
+def take_over(log: Log, thread: str, message_id: str, notes: Sequence[dict[str, Any]]) -> None:
+    """Store notes that another log has given."""
+    log.append_all(thread, _kind(message_id), notes)
 
 
 @dataclass

@@ -114,7 +114,10 @@ class KeepingSaver(HoppingSaver):
         only."""
         self.flush()
         with self._file.transaction(self.serde) as reading:
-            copy_thread(reading, str(source_thread_id), str(target_thread_id))
+            if copy_thread(reading, str(source_thread_id), str(target_thread_id)):
+                retention = Retention(reading)
+                retention.sweep(str(target_thread_id))
+                self._file.memo.removed(reading.removals(), retention.touched)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """`keep_latest` keeps the newest checkpoint of each namespace, and out of sight what its

@@ -3,9 +3,11 @@
 What is stored in them is said in `checkpointer` and the modules it names.
 """
 
+import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
@@ -20,14 +22,22 @@ from loopwright.state.pending import Task, Waiting, store
 from loopwright.state.reading import Reading
 
 
+class Passing(NamedTuple):
+    """A checkpoint that waits for the next transaction."""
+
+    place: Place
+    store: Callable[[Reading], None]
+
+
 class LinearFile:
     """A database whose tables are made, used by a saver and the copies of it."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.memo, self.shapes, self.waiting = Memo(), Shapes(), Waiting()
-        self.passing: deque[Callable[[Reading], None]] = deque()
+        self.passing: deque[Passing] = deque()
         """Checkpoints to store before anything else is read or written, at the next transaction."""
+        self._failed: dict[Place, Exception] = {}
 
     @contextmanager
     def transaction(
@@ -46,23 +56,60 @@ class LinearFile:
         with self.database.lock:
             try:
                 with self.database.transaction() as cursor:
-                    joined = cursor.connection.in_transaction  # the outer one has stored them
-                    passing = () if joined or not passes else tuple(self.passing)
-                    if not joined:
-                        cursor.execute("BEGIN IMMEDIATE" if passing else begin)
-                    require(cursor, lease)
                     reading = Reading(cursor, serde, self.shapes)
-                    self.memo.check(reading.removals())
-                    for store_checkpoint in passing:
-                        store_checkpoint(reading)
+                    joined = cursor.connection.in_transaction  # the outer one has stored them
+                    passing = self._begun(reading, begin, passes) if not joined else ()
+                    require(cursor, lease)
+                    if joined:
+                        self.memo.check(reading.removals())
                     yield reading
                 for _ in passing:
                     self.passing.popleft()
             except BaseException:
-                # What was remembered of this transaction is not in the file.
-                self.memo.forget()
-                self.shapes.forget()
+                self._forget()
                 raise
+
+    def _begun(self, reading: Reading, begin: str, passes: bool) -> tuple[Passing, ...]:
+        """Begin a transaction, and store what is passing: what was stored of it.
+
+        A checkpoint that cannot be stored is its own run's affair, not that of whoever comes next:
+        it is left out, and its run hears of it from the checkpoint that follows.
+        """
+        while True:
+            passing = tuple(self.passing) if passes else ()
+            reading.cursor.execute("BEGIN IMMEDIATE" if passing else begin)
+            self.memo.check(reading.removals())
+            failed = next(filter(None, (self._failing(item, reading) for item in passing)), None)
+            if failed is None:
+                return passing
+            reading.cursor.connection.rollback()
+            self._forget()
+            self.passing.remove(failed)
+
+    def _failing(self, item: Passing, reading: Reading) -> Passing | None:
+        """Store a passing checkpoint; gives it back if it cannot be stored, whenever that is tried.
+
+        Raises what is the file's trouble: a full disk, a lock.
+        """
+        try:
+            item.store(reading)
+        except (sqlite3.OperationalError, DatabaseError):  # it stays for the next time
+            raise
+        except Exception as error:  # its run's, which is told
+            self._failed[item.place] = error
+            return item
+        return None
+
+    def require_parent(self, place: Place) -> None:
+        """Raise what kept the checkpoint that passed here last from being stored."""
+        error = self._failed.pop(place, None)
+        if error is not None:
+            raise error
+
+    def _forget(self) -> None:
+        """What was remembered of a transaction that failed is not in the file."""
+        self.memo.forget()
+        self.shapes.forget()
 
     @contextmanager
     def snapshot(self, serde: SerializerProtocol) -> Iterator[Reading]:

@@ -15,7 +15,8 @@ from loopwright.errors import UnknownMomentError
 CHANNELS = frozenset({"messages", "run", "decision"})
 """What of a state a moment tells something about."""
 
-_TO = "branch:to:"
+TO = "branch:to:"
+"""How the channels begin that say which node comes next."""
 _TAKING_IN = (START, "load")
 
 
@@ -82,7 +83,7 @@ def moment_of(
 
 def _next(channels: Iterable[str]) -> str | None:
     """The node that LangGraph's own channels say comes next."""
-    named = (name.removeprefix(_TO) for name in channels if name.startswith(_TO) or name == START)
+    named = (name.removeprefix(TO) for name in channels if name.startswith(TO) or name == START)
     return next(named, None)
 
 

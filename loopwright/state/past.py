@@ -19,7 +19,7 @@ from langgraph.checkpoint.base import (
 
 from loopwright.errors import UnknownMomentError, UnknownThreadError
 from loopwright.state.keeping import KeepingSaver
-from loopwright.state.moments import At, Moment, chosen, listed
+from loopwright.state.moments import TO, At, Moment, chosen, listed
 from loopwright.state.schema import Cursor
 
 Saver = BaseCheckpointSaver[Any]
@@ -112,8 +112,12 @@ def rewind(saver: Saver, thread: str, moment: Moment, cursor: Cursor) -> None:
     saver.put(above, checkpoint, metadata, changed)
 
 
-def begin(saver: Saver, thread: str, values: dict[str, Any]) -> None:
-    """Store the first checkpoint of a thread: a state at which no run is going on."""
+def begin(saver: Saver, thread: str, values: dict[str, Any], then: str | None = None) -> None:
+    """Store the first checkpoint of a thread: a state at which no run is going on, or behind which
+    one goes on with the node `then`.
+    """
+    if then is not None:
+        values = {**values, f"{TO}{then}": None}
     version: Any = saver.get_next_version(None, None)
     versions = dict.fromkeys(values, version)
     checkpoint = empty_checkpoint()

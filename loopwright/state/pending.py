@@ -6,7 +6,8 @@ them. A task's writes may wait here for the checkpoint and be committed with it 
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -100,6 +101,21 @@ class Waiting:
                 if several:
                     self._several[place] = task.checkpoint
 
+    @contextmanager
+    def storing(self, place: Place, task: Task | None, serde: SerializerProtocol) -> Iterator[None]:
+        """While the checkpoint is stored that a task's writes have waited for.
+
+        When that fails they go on waiting, unless they have no safe form themselves: nobody could
+        read the thread then, or close the file.
+        """
+        try:
+            yield
+        except TypeError:
+            if task is not None and not _is_storable(task, serde):
+                self.done(place, task)
+            raise
+        self.done(place, task)
+
     def places(self, thread: str | None = None) -> list[Place]:
         """Where tasks wait, in one thread or in all."""
         with self._lock:
@@ -144,6 +160,16 @@ def pack(
     ]
     row = (*place, task.checkpoint, task.id, task.path, PACKED, "", TYPE, dump(packed))
     cursor.execute(_KEEP, row)
+
+
+def _is_storable(task: Task, serde: SerializerProtocol) -> bool:
+    """Whether all that a task wrote has a safe form."""
+    try:
+        for _, value in task.writes:
+            serde.dumps_typed(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _shared(value: Any, held: HeldList | None) -> Slot:

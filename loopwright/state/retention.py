@@ -68,7 +68,7 @@ class Retention:
         """Delete all of a thread but its log. What forks share of it becomes theirs."""
         for statement in _TABLES_OF_A_THREAD:
             self._cursor.execute(statement, (thread,))
-        self._sweep(thread)
+        self.sweep(thread)
         for branch, *_ in self._cursor.execute(_BRANCHES, (thread,)).fetchall():
             self._cursor.execute(_INHERITED, (branch,))
 
@@ -85,7 +85,7 @@ class Retention:
             needs = chain(self._reading, place, stored, newest)
             link(self._reading, place, newest, needs)
             self._drop(place, set(stored) - {newest}, stored, needs)
-        self._sweep(thread)
+        self.sweep(thread)
 
     def thin(self, thread: str, keep: int) -> None:
         """Keep the newest checkpoints of each namespace, `keep` at most; cheap if none is over.
@@ -105,7 +105,7 @@ class Retention:
             left = set() if ":" in namespace and max(ids) < oldest else set(ids)
             stored = self._reading.stored(place)
             self._drop(place, set(stored) - left, stored, needed(self._reading, stored, left))
-        self._sweep(thread)
+        self.sweep(thread)
 
     def delete_runs(self, runs: Sequence[str]) -> None:
         """Delete the checkpoints of these runs, but for what DeltaChannels of others need."""
@@ -116,7 +116,7 @@ class Retention:
             stored = self._reading.stored(place)
             self._drop(place, ids, stored, needed(self._reading, stored, set(stored) - ids))
         for thread in {place.thread for place in doomed}:
-            self._sweep(thread)
+            self.sweep(thread)
 
     def _drop(
         self, place: Place, ids: Set[str], stored: Mapping[str, Stored], needs: Needs
@@ -128,7 +128,7 @@ class Retention:
         for table in ("checkpoints", "writes"):
             self._cursor.executemany(f"DELETE FROM {table}{_KEY}", gone)
 
-    def _sweep(self, thread: str) -> None:
+    def sweep(self, thread: str) -> None:
         """Delete what nothing refers to any more, of a thread and of those whose rows it shared."""
         waiting = {thread}
         while waiting:

@@ -73,14 +73,19 @@ def dumped(thread: ThreadFile, time: str) -> Iterator[str]:
 
 
 def _line(**fields: Any) -> str:
-    """One line; bytes are base64, and what has no JSON form at all is left out with a note."""
-    ready = to_jsonable_python(
-        fields,
+    return json.dumps(plain(fields), separators=(",", ":")) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """The value as plain JSON: bytes are base64, and what has no JSON form at all is left out with
+    a note.
+    """
+    return to_jsonable_python(
+        value,
         bytes_mode="base64",
         inf_nan_mode="null",
-        fallback=lambda value: {"note": f"left out: a value of type {type(value).__qualname__}"},
+        fallback=lambda other: {"note": f"left out: a value of type {type(other).__qualname__}"},
     )
-    return json.dumps(ready, separators=(",", ":")) + "\n"
 
 
 def parsed(file: BinaryIO, path: str) -> ThreadFile:
@@ -210,16 +215,26 @@ def _take(found: ThreadFile, line: _Line, expected: tuple[int, int]) -> None:
 
 
 def _message(line: _Line, value: Any) -> AnyMessage:
-    """The message of this dict form, which can be stored. Nothing in it names a class."""
+    try:
+        return message_of(value)
+    except ValueError as error:
+        raise line.wrong(str(error)) from error
+
+
+def message_of(value: Any) -> AnyMessage:
+    """The message of this dict form, which can be stored. Nothing in it names a class.
+
+    Raises ValueError.
+    """
     if not isinstance(value, dict) or set(value) != {"type", "data"} or value["type"] not in KINDS:
-        raise line.wrong(f"it is no message: use one of the types {', '.join(KINDS)}")
+        raise ValueError(f"it is no message: use one of the types {', '.join(KINDS)}")
     if not isinstance(value["data"], dict):
-        raise line.wrong("the message has no data")
+        raise ValueError("the message has no data")
     try:
         (message,) = messages_from_dict([value])
         _SERDE.dumps_typed(message)
-    except (ValueError, TypeError) as error:
-        raise line.wrong(f"the message cannot be taken: {str(error)[:300]}") from error
+    except (ValueError, TypeError, AttributeError, KeyError) as error:  # as langchain reads it
+        raise ValueError(f"the message cannot be taken: {str(error)[:300]}") from error
     return message  # type: ignore[return-value]
 
 

@@ -53,7 +53,7 @@ def as_result(value: Any) -> ToolResult:
     Bytes, sets and other objects are an error that names the type, never a `repr`.
     """
     if isinstance(value, ToolResult):
-        return _tidy(value)
+        return tidy(value)
     if value is None:
         return ToolResult()
     if isinstance(value, str):
@@ -94,8 +94,9 @@ def _storable(value: Any) -> Any:
     return str(value) if is_huge else value
 
 
-def _tidy(result: ToolResult) -> ToolResult:
-    """A tool's own ToolResult in the form that the contract promises to those who store it."""
+def tidy(result: ToolResult) -> ToolResult:
+    """A tool's or a hook's own ToolResult in the form that the contract promises to those who store
+    it."""
     content = result.content
     if content is None or isinstance(content, str):
         content = clean_text(content or "")
@@ -106,7 +107,8 @@ def _tidy(result: ToolResult) -> ToolResult:
             return error_result(f"The tool returned a result whose content holds {error}.")
     else:
         return error_result(f"The tool returned a result whose content is {_named(content)}.")
-    return dataclasses.replace(result, content=content, details=details_of(result.details))
+    details, usage = details_of(result.details), details_of(result.usage)
+    return dataclasses.replace(result, content=content, details=details, usage=usage)
 
 
 def _content(value: Any) -> Content:

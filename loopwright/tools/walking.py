@@ -1,6 +1,7 @@
 """Goes through the files below a folder: in a fixed order, within bounds, without following links.
 
-What is left out on the way (hidden and vendor folders, what cannot be read) is kept to be told.
+What is left out on the way (hidden and vendor folders, what cannot be read) is kept to be told; the
+agent's own database is not.
 """
 
 import os
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from loopwright.signals import AbortSignal
+from loopwright.state.database import open_files
 from loopwright.tools.workspace import open_subfolder
 
 MOST_FILES = 200_000
@@ -53,10 +55,14 @@ class Walk:
 
     def __post_init__(self) -> None:
         self._deadline = time.monotonic() + self.seconds
+        self._own = open_files()
 
     def files(self, folder: int, prefix: str = "", depth: int = 0) -> Iterator[Found]:
         """The files and links below an open folder, which stays open."""
+        device = os.fstat(folder).st_dev
         for entry in _entries(folder):
+            if (device, entry.inode()) in self._own:
+                continue
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
                 yield from self._below(folder, entry.name, path, depth)

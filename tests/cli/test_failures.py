@@ -66,7 +66,9 @@ def test_an_unknown_thread(tmp_path: Path) -> None:
 
 
 def test_looking_does_not_create_a_database(tmp_path: Path) -> None:
-    assert "unknown thread" in refused(tmp_path, "show", "nope", "--database", "new.db")
+    assert "new.db': there is no such file" in refused(
+        tmp_path, "show", "nope", "--database", "new.db"
+    )
     assert "no threads" in loopwright(tmp_path, "threads", "--database", "new.db").out
     assert not (tmp_path / "new.db").exists()
 
@@ -99,7 +101,7 @@ def test_wrong_use_says_how_to_get_help(tmp_path: Path) -> None:
 def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:
     done = loopwright(tmp_path, "--debug", "show", "nope")
     assert done.code == 2
-    assert "Traceback" in done.err and "UnknownThreadError" in done.err
+    assert "Traceback" in done.err and "DatabaseError" in done.err
 
 
 def test_a_bug_is_one_line_too(tmp_path: Path) -> None:

@@ -80,4 +80,11 @@ def test_what_cannot_be_done_is_one_line(home: Path) -> None:
             said(*words)
     ended = loopwright(home, "history", "mine", "--database", "none.db")
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert "unknown thread 'mine'" in ended.err and not (home / "none.db").exists()
+    assert "none.db': there is no such file" in ended.err and not (home / "none.db").exists()
+
+
+@pytest.mark.parametrize("file", ["none.jsonl", "a.txt"])
+def test_importing_what_is_no_thread_makes_no_database(home: Path, file: str) -> None:
+    with pytest.raises(LoopwrightError, match=file):
+        said("import", file, database="new.db")
+    assert not (home / "new.db").exists()

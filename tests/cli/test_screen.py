@@ -76,7 +76,7 @@ def test_what_happens_beside_the_answer_is_told(capsys: pytest.CaptureFixture[st
     )
     assert "from 900 to 90 tokens" in progress
     assert "retry 2 in 1.5 s: busy" in progress
-    assert "1 queued message(s) delivered" in progress
+    assert "1 queued message delivered" in progress
 
 
 def test_every_count_of_a_repair_has_words() -> None:

@@ -15,6 +15,13 @@ def test_threads_are_listed_with_their_first_question_last_used_first(tmp_path: 
     assert "4 messages" in lines[1] and lines[1].endswith("read a.txt")
 
 
+def test_a_long_id_moves_its_own_line_only(tmp_path: Path) -> None:
+    for thread in ("short", "x" * 300):
+        begin(tmp_path / "t.db", thread, "list files")
+    first, second = loopwright(tmp_path, "threads", "--database", "t.db").out.splitlines()
+    assert first.startswith("x" * 300 + "  ") and len(second) < 120
+
+
 def test_a_thread_is_shown_message_by_message(tmp_path: Path) -> None:
     write(tmp_path, {"a.txt": "".join(f"line {number}\n" for number in range(30))})
     begin(tmp_path / "t.db", "mine", "read a.txt", "read nope.txt")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from loopwright.state.doctor import examine
 from tests.support.graphs import on
 from tests.support.savers import KINDS, Opener, fan, folding, history, ours
 
@@ -39,3 +40,6 @@ def test_a_copy_onto_a_thread_that_exists_adds_to_it(tmp_path: Path) -> None:
         saver.copy_thread("t", "copy")
         merged = history(graph, "copy")
         assert all(item in merged for item in [*mine, *theirs])
+        saver.copy_thread("t", "copy")
+        assert history(graph, "copy") == merged
+    assert not examine(tmp_path / "threads.db").findings

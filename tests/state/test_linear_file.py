@@ -12,8 +12,9 @@ from loopwright.state.bodies import PLAIN
 from loopwright.state.branches import Place
 from loopwright.state.checkpointer import SqliteCheckpointer
 from loopwright.state.database import Database
-from loopwright.state.linear_file import LinearFile
+from loopwright.state.linear_file import LinearFile, Passing
 from loopwright.state.pending import Task
+from loopwright.state.reading import Reading
 from loopwright.state.slots import Held
 from tests.support.savers import count
 
@@ -44,6 +45,44 @@ def test_what_failed_is_not_remembered(path: Path, file: LinearFile) -> None:
     with file.transaction(PLAIN) as reading:
         assert file.shapes.number(reading.cursor, SHAPE) == number
     assert count(path, "loopwright_shapes") == 1
+
+
+def test_what_passes_and_cannot_be_stored_leaves_nothing_and_is_told_to_its_run_only(
+    path: Path, file: LinearFile
+) -> None:
+    def stored(reading: Reading) -> None:
+        file.shapes.number(reading.cursor, SHAPE)
+
+    def failing(reading: Reading) -> None:
+        file.shapes.number(reading.cursor, ((), ()))
+        raise KeyError("what it holds")
+
+    file.passing.extend([Passing(PLACE, failing), Passing(Place("other", ""), stored)])
+    with file.transaction(PLAIN):
+        assert count(path, "loopwright_shapes") == 0
+    assert count(path, "loopwright_shapes") == 1
+    assert not file.passing
+    file.require_parent(Place("other", ""))
+    with pytest.raises(KeyError, match="what it holds"):
+        file.require_parent(PLACE)
+    file.require_parent(PLACE)
+
+
+def test_what_passes_stays_as_long_as_the_file_cannot_be_written(
+    path: Path, file: LinearFile
+) -> None:
+    def full(reading: Reading) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    file.passing.append(Passing(PLACE, full))
+    with pytest.raises(DatabaseError, match="full"), file.transaction(PLAIN):
+        pass
+    assert len(file.passing) == 1
+    file.passing[0] = Passing(PLACE, lambda reading: None)
+    with file.transaction(PLAIN):
+        pass
+    assert not file.passing
+    file.require_parent(PLACE)
 
 
 def test_a_snapshot_sees_one_state_while_another_process_writes(

@@ -12,8 +12,10 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
+from loopwright.errors import LeaseLostError
 from loopwright.state.checkpointer import SqliteCheckpointer
 from loopwright.state.database import Database
+from loopwright.state.lease_table import LEASE_KEY
 from tests.support.graphs import on
 
 Look = Callable[[str], None]
@@ -169,6 +171,56 @@ async def test_it_stays_until_it_could_be_stored(tmp_path: Path) -> None:
         assert stored(path) == 3
         saver.flush()
         assert stored(path) == 5
+
+
+@pytest.mark.anyio
+async def test_one_that_cannot_be_stored_is_its_own_run_s_affair(tmp_path: Path) -> None:
+    path, others = tmp_path / "t.db", list[str]()
+    with passing(path) as saver:
+
+        async def look(node: str) -> None:
+            state = await built(saver).ainvoke({"items": [node]}, on(node), durability="sync")
+            others.extend(state["items"])
+
+        async def strange(state: State) -> Any:
+            return {"word": object()}
+
+        async def another(state: State) -> Any:
+            await look("another thread")
+            return {"items": ["lost"]}
+
+        graph = StateGraph(State).add_node("strange", strange).add_node("another", another)
+        graph.add_edge(START, "strange").add_edge("strange", "another")
+        compiled: Any = graph.compile(checkpointer=saver)
+        with pytest.raises(TypeError, match="serializable"):
+            await compiled.ainvoke({"items": ["kept"]}, on("t"), durability="sync")
+        assert others == ["another thread", "one", "four"]
+        assert (await compiled.aget_state(on("t"))).values == {"items": ["kept"]}
+        compiled = built(saver)
+        again = await compiled.ainvoke({"items": []}, on("t"), durability="sync")
+        assert again["items"] == ["kept", "one", "four"]
+
+
+@pytest.mark.anyio
+async def test_one_whose_run_has_lost_its_lease_is_never_stored(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    with passing(path) as saver:
+        lease = saver.leases.local.claim("t")
+        await saver.leases.take(lease, "run")
+        config = on("t")
+        config["configurable"][LEASE_KEY] = lease
+
+        def lose(node: str) -> None:
+            if node == "three":  # what `two` wrote is passing now
+                with saver.database.transaction() as cursor:
+                    cursor.execute("UPDATE loopwright_leases SET run = 'theirs', machine = 'm'")
+
+        with pytest.raises(LeaseLostError):
+            await built(saver, lose).ainvoke({"items": []}, config, durability="sync")
+        found = saver.get_tuple(on("t"))
+        assert found and "word" not in found.checkpoint["channel_values"]
+        await built(saver).ainvoke({"items": []}, on("other"), durability="sync")
+    assert stored(path) == 3 + 6
 
 
 def test_the_blocking_face_stores_at_once(tmp_path: Path) -> None:

@@ -188,6 +188,19 @@ def test_a_checkpoint_that_fails_keeps_its_writes_waiting(
     assert stored(path) == [("task", PACKED, "")]
 
 
+def test_writes_without_a_safe_form_go_with_the_checkpoint_that_fails_for_them(
+    path: Path, saver: SqliteCheckpointer
+) -> None:
+    put(saver, "1", None, [])
+    saver.put_writes(at("1"), [("a", object())], "task")
+    with pytest.raises(TypeError, match="object"):
+        put(saver, "2", "1", [object()])
+    assert writes(saver) == []
+    put(saver, "2", "1", [1])
+    saver.close()
+    assert stored(path) == []
+
+
 @pytest.mark.parametrize("fold", [False, True])
 def test_writes_of_a_task_that_runs_again_are_those_of_the_stock_saver(
     tmp_path: Path, fold: bool

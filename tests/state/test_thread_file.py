@@ -93,6 +93,11 @@ HOSTILE = {
     "a chunk": line(2, message(type="AIMessageChunk")),
     "no message": line(2, message(data=None)),
     "a wrong field": line(4, message(data={"content": "", "tool_calls": 3})),
+    "a field of another kind": line(
+        2, message(type="ai", data={"content": "", "additional_kwargs": 1})
+    ),
+    "a call that is none": line(2, message(type="ai", data={"content": "", "tool_calls": [[]]})),
+    "a result of no call": line(2, message(type="tool", data={"content": "x"})),
     "no content": line(3, message(data={"id": "u"})),
     "two types": line(3, message(data={"content": "x", "type": "ai"})),
     "a number too large": line(

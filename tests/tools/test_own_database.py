@@ -1,14 +1,17 @@
 """The agent's own database in its workspace: the file tools leave it alone, and nothing is lost."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from loopwright import Agent
+from loopwright.signals import AbortSignal
 from loopwright.state.database import Database
 from loopwright.testing import Response, ScriptedModel
 from loopwright.tools.files import FILE_TOOLS
+from loopwright.tools.walking import Walk
 from loopwright.tools.workspace import InUseError, open_file
 from tests.support.processes import output
 
@@ -38,6 +41,18 @@ def test_its_files_are_not_opened_while_it_is(database: Database, tmp_path: Path
     database.close()
     for name in ("threads.db", "linked.db"):
         open_file(tmp_path, name)[0].close()
+
+
+def test_they_are_not_listed_while_it_is(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "threads.txt").write_text("")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert [found.path for found in Walk(AbortSignal(), 10).files(folder)] == ["threads.txt"]
+        database.close()
+        walk = Walk(AbortSignal(), 10)
+        assert [found.path for found in walk.files(folder)] == ["threads.db", "threads.txt"]
+    finally:
+        os.close(folder)
 
 
 def test_what_is_said_after_a_search_is_still_stored_for_others(tmp_path: Path) -> None:
