@@ -31,7 +31,7 @@ class Figures:
     """One contender's run of many tool turns."""
 
     mean: float
-    """Milliseconds per turn: the whole run, its beginning and its end included."""
+    """Milliseconds per turn behind the very first one, which loads modules, to the run's end."""
 
     first: float
     """Median milliseconds of the first turns behind the very first one,"""
@@ -73,7 +73,7 @@ async def measure(name: str, turns: int) -> Figures:
         path = Path(folder) / "bench.db"
         async with CONTENDERS[name](work, path) as loop:
             gc.collect()
-            began, cpu = time.perf_counter(), time.process_time()
+            cpu = time.process_time()
             await loop.run()
             ended, cpu = time.perf_counter(), time.process_time() - cpu
         memory, size = peak_memory(), stored_bytes(path)
@@ -85,7 +85,7 @@ async def measure(name: str, turns: int) -> Figures:
         assert messages in (0, 2 * turns + 2)
     edge = max(5, min(50, turns // 10))
     return Figures(
-        mean=1000 * (ended - began) / turns,
+        mean=statistics.fmean(times[1:]),
         first=statistics.median(times[1 : edge + 1]),
         last=statistics.median(times[-edge - 1 : -1]),
         cpu=1000 * cpu / turns,

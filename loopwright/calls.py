@@ -65,6 +65,10 @@ class Asking:
     arguments: JsonObject
     ask: Ask
 
+    def unasked(self) -> Prepared:
+        """The same call without the question."""
+        return Prepared(self.call, self.tool, self.arguments)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -156,13 +160,15 @@ def recalled(batch: Batch, call: Call) -> Outcome | None:
 
 async def prepare(batch: Batch, call: Call) -> Prepared | Asking | Outcome:
     """Recall the call, or else prepare it; a call that is recalled reaches no hook."""
-    known = recalled(batch, call)
-    if known is not None:
-        return known
-    ready = await _prepared(batch, call)
-    if isinstance(ready, Outcome):
+    ready = recalled(batch, call) or await _prepared(batch, call)
+    if isinstance(ready, Outcome) and not is_kept(batch, call):
         batch.journal.refused(call, ready.noted())
     return ready
+
+
+def is_kept(batch: Batch, call: Call) -> bool:
+    """Whether the journal has the call's result, which a kill would not lose."""
+    return batch.journal.has_result(call) or batch.known.fate(call).kind == "finished"
 
 
 async def _prepared(batch: Batch, call: Call) -> Prepared | Asking | Outcome:

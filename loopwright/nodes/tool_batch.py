@@ -17,6 +17,7 @@ from loopwright.calls import (
     Outcome,
     Prepared,
     end,
+    is_kept,
     prepare,
     recalled,
     refused,
@@ -102,7 +103,7 @@ async def _sequential(batch: Batch, waiting: Sequence[Call]) -> Update:
             held = Held(results=[], extra=_extra(outcomes), terminate=_all_terminate(outcomes))
             return {"decision": Decision(kind="tools"), "held": held}
         outcomes.append(outcome)
-        await batch.run.append(outcome.message(), stored=batch.journal.in_use)
+        await batch.run.append(outcome.message(), stored=is_kept(batch, call))
         if batch.run.signal.aborted:
             break
     await _close(batch, waiting[len(outcomes) :], _extra(outcomes))
@@ -117,6 +118,7 @@ async def _alone(batch: Batch, call: Call, *, may_ask: bool) -> Outcome | None:
             return None
         ready = (await asked(batch, [ready]))[call.id]
     if isinstance(ready, Outcome):
+        await batch.journal.catch_up()  # it is told while the next call runs
         return await end(batch, ready)
     await announce(batch, [ready])
     return await perform(batch, ready)
@@ -198,7 +200,7 @@ async def _answered(batch: Batch, ready: Sequence[Ready]) -> list[Prepared | Out
     A run that was aborted meanwhile asks nobody: its calls will be refused, not run.
     """
     if batch.run.signal.aborted:
-        return [_unasked(item) if isinstance(item, Asking) else item for item in ready]
+        return [item.unasked() if isinstance(item, Asking) else item for item in ready]
     asking = [item for item in ready if isinstance(item, Asking)]
     answers = await asked(batch, asking) if asking else {}
     settled: list[Prepared | Outcome] = []
@@ -211,10 +213,6 @@ async def _answered(batch: Batch, ready: Sequence[Ready]) -> list[Prepared | Out
             item = answer
         settled.append(item)
     return settled
-
-
-def _unasked(asking: Asking) -> Prepared:
-    return Prepared(asking.call, asking.tool, asking.arguments)
 
 
 async def _all_settled(

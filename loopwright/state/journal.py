@@ -120,6 +120,11 @@ class Journal:
 
     in_use: bool = False
     _delayed: list[dict[str, Any]] = field(default_factory=list)
+    _finished: set[str] = field(default_factory=set)
+
+    def has_result(self, call: Call) -> bool:
+        """Whether this batch has committed the result of a call."""
+        return call.id in self._finished
 
     def use(self) -> None:
         """From now on every result of the batch is noted."""
@@ -149,11 +154,17 @@ class Journal:
         """A call has its result, a JSON value; it will never run again."""
         await self._commit([_note(call, "finished", result)])
 
+    async def catch_up(self) -> None:
+        """Commit what was to be noted with the next note."""
+        if self._delayed:
+            await self._commit([])
+
     async def _commit(self, notes: Sequence[dict[str, Any]], lease: Lease | None = None) -> None:
         if self.in_use and self.log is not None:
             delayed, self._delayed = self._delayed, []
             kind, notes = _kind(self.message_id), [*delayed, *notes]
             await self.log.commit(self.thread, kind, notes, full=self.full, lease=lease)
+            self._finished |= {note["call"] for note in notes if note["fate"] == "finished"}
 
 
 def _note(call: Call, fate: FateKind, result: Any = None) -> dict[str, Any]:
