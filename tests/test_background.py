@@ -52,6 +52,8 @@ def test_an_interrupted_call_cancels_its_work() -> None:
     script = """
         import asyncio, signal, threading
         from loopwright import background
+        # A process that a shell has put into the background would ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         async def main():
             try:
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
