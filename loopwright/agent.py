@@ -40,6 +40,7 @@ from loopwright.state.messages import Prompt, as_messages, new_id
 from loopwright.state.schema import no_cursor
 from loopwright.state.storage import borrowed_storage, sqlite_storage
 from loopwright.stored import StoredThreads
+from loopwright.telemetry.trace import Trace
 from loopwright.tools.registry import registry
 
 
@@ -51,7 +52,8 @@ class Agent(StoredThreads):
     langchain tools or `Tool`s. `system_prompt` None keeps the one that a thread was begun with.
     `database` None keeps everything in memory; a `checkpointer` of your own may be given instead,
     with a `log` for its queues and its journal. `workspace` is the folder that file tools are
-    confined to. Raises ConfigurationError and DatabaseError.
+    confined to. `trace` is a file to which its runs are written, None the environment's; other
+    `observers` are called with each run. Raises ConfigurationError and DatabaseError.
 
     Async methods run on the caller's event loop, `run` on one background loop per process. Use it
     as a context manager, or call `close` or `aclose`, to close the database.
@@ -73,12 +75,16 @@ class Agent(StoredThreads):
         models: Callable[[str], Provider] | None = None,
         store: BaseStore | None = None,
         environment: Environment | None = None,
+        trace: str | Path | None = None,
+        observers: Iterable[Callable[[Run], None]] = (),
     ) -> None:
         environment, settings = environment or Environment(), settings or Settings()
         self.thread = thread or new_id()
         self._models = Models(environment, models)
         self._modes = QueueModes(settings.steering_mode, settings.follow_up_mode)
         name = self._models.add(environment.model if model is None else model)
+        traced = environment.trace if trace is None else trace
+        self._trace = None if traced is None else Trace(traced, environment=environment)
         dependencies = Dependencies(
             resolve=self._models.resolve,
             tools=registry(tools),
@@ -89,6 +95,7 @@ class Agent(StoredThreads):
             queue_modes=self._modes,
             workspace=None if workspace is None else workspace_folder(workspace),
             tracing=environment.tracing,
+            observers=(*observers, *([self._trace] if self._trace else ())),
         )
         own = checkpointer is None
         self._storage = (
@@ -263,6 +270,8 @@ class Agent(StoredThreads):
             await ongoing.settled()
         await self._models.aclose()
         await asyncio.to_thread(self._close)
+        if self._trace is not None:
+            await asyncio.to_thread(self._trace.close)
 
     def close(self) -> None:
         """`aclose` for blocking callers. Raises NestedCallError in the event loop of a run."""

@@ -17,6 +17,7 @@ What a *model* can put right (a bad argument, a failing tool) is a tool result, 
     │   ├── LeaseLostError        another process has taken the thread from this run
     │   └── ContinuationError     there is nothing to continue or resume
     ├── ThreadFileError           a file cannot take or give a thread: names file and line
+    ├── TraceFileError            a trace cannot be read or replayed: names file and line
     ├── DatabaseError             the database file cannot be used: names the file
     ├── ModelError                a request to a model failed: names its kind
     │   ├── ContextOverflowError  the request did not fit the model's context window
@@ -201,6 +202,16 @@ class ThreadFileError(LoopwrightError, ValueError):
 
     def __init__(self, path: str, reason: str, *, line: int = 0) -> None:
         where = f"line {line} of {path!r}" if line else repr(path)
+        super().__init__(f"cannot use {where}: {reason}")
+        self.path = path
+        self.line = line
+
+
+class TraceFileError(LoopwrightError, ValueError):
+    """A trace cannot be read or replayed; `line` counts from 1, 0 stands for the whole file."""
+
+    def __init__(self, path: str, reason: str, *, line: int = 0) -> None:
+        where = f"line {line} of trace {path!r}" if line else f"trace {path!r}"
         super().__init__(f"cannot use {where}: {reason}")
         self.path = path
         self.line = line

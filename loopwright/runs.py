@@ -3,7 +3,7 @@
 Nothing here is stored; what must survive a restart is in `state.schema`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -67,6 +67,10 @@ class Dependencies:
 
     tracing: bool = False
     """Whether LangSmith tracing may be on during a run (its own switches decide then)."""
+
+    observers: tuple[Callable[["Run"], None], ...] = ()
+    """Called with each run before it begins: they may add views to its emitter, wrap what it
+    depends on, and have something awaited at its end (see `telemetry.recording`)."""
 
 
 @dataclass
@@ -162,6 +166,9 @@ class Run:
     ids: Ids | None = None
     settings: Settings = field(default_factory=Settings)
 
+    at_end: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    """Awaited by the entrance when the run is over, whatever became of it."""
+
     @classmethod
     def start(
         cls,
@@ -174,7 +181,10 @@ class Run:
         run_id = new_id()
         emitter = Emitter(run_id, dependencies.listeners, list(views))
         started = dependencies.clock.now()
-        return cls(run_id, lease, dependencies, lease.signal, emitter, started)
+        run = cls(run_id, lease, dependencies, lease.signal, emitter, started)
+        for observe in dependencies.observers:
+            observe(run)
+        return run
 
     @property
     def thread(self) -> str:

@@ -284,6 +284,9 @@ class Environment(BaseSettings):
     database: Path | None = None
     """File with the threads of the command line; default: in the user's data folder."""
 
+    trace: Path | None = None
+    """File to which agents append what their runs do, a line per step (see `telemetry.trace`)."""
+
     tracing: bool = False
     """Whether LangSmith tracing, which sends content out, may be on. Off whatever LangSmith's own
     variables say, unless this is true."""

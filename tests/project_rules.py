@@ -23,8 +23,11 @@ LAYERS = (
     ("calls", "approvals", "progress", "performing", "recovery"),
     ("nodes",),
     ("graph",),
-    ("transfer", "adjustable", "stored", "ongoing", "queueing", "agent", "loops"),
-    ("presets", "telemetry", "serve", "cli", "testing", "__main__", "__init__"),
+    (
+        *("transfer", "adjustable", "stored", "ongoing", "queueing", "agent", "loops"),
+        "telemetry",
+    ),
+    ("presets", "replay", "serve", "cli", "testing", "__main__", "__init__"),
 )
 """Lowest first: a module imports its own layer and those below. A module not named here is base."""
 
@@ -33,6 +36,7 @@ BROAD_CATCHES = {
     "loopwright/performing.py": "what the hook behind a call raises becomes its result",
     "loopwright/tools/execution.py": "what a tool's body raises becomes the call's result",
     "loopwright/graph/guard.py": "what a node raises becomes the decision `fault`",
+    "loopwright/telemetry/recording.py": "what an observer raises does not end the run it observes",
     "loopwright/state/linear_file.py": "what keeps a checkpoint from being stored is its run's",
     "loopwright/presets/planner/executor.py": "what a hook raises is the output of its call",
     "loopwright/presets/course/tools.py": "what a course tool raises becomes its call's result",

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,7 @@ class World:
     """An agent whose model and tools play plans, and what was queued on it."""
 
     settings: Settings
+    trace: Path | None = None
     queued: Counter[str] = field(default_factory=Counter)
     plan: Plan | None = None
     hook_fails: bool = False
@@ -78,7 +80,14 @@ class World:
         self.provider = ScriptedProvider()
         hooks = Hooks(**{name: self._hook(name) for name in HOOKS})
         tools = [self._tool(name) for name in TOOLS]
-        self.agent = Agent(self.provider, tools, thread="t", settings=self.settings, hooks=hooks)
+        self.agent = Agent(
+            self.provider,
+            tools,
+            thread="t",
+            settings=self.settings,
+            hooks=hooks,
+            trace=self.trace,
+        )
 
     def _hook(self, name: str) -> Callable[..., Any]:
         def hook(given: Any, *rest: Any) -> Any:

@@ -20,6 +20,7 @@ from loopwright.cli import (
     serve,
     steering,
     threads,
+    trace,
     transfer,
 )
 
@@ -47,6 +48,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "steer": steering.steer,
     "follow-up": steering.follow_up,
     "abort": steering.abort,
+    "trace": trace.trace,
+    "replay": trace.replay,
     "doctor": doctor.doctor,
     "backup": backup.backup,
     "linearize": backup.linearize,

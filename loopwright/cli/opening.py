@@ -20,6 +20,13 @@ Thread = Annotated[str | None, typer.Option(help="Thread to continue or to begin
 Database = Annotated[Path | None, typer.Option(help="File with the threads.", show_default=False)]
 Model = Annotated[str | None, typer.Option(help="offline (rules only, no key), or provider/model.")]
 
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace", help="File to append every step to, as a line of JSON.", show_default=False
+    ),
+]
+
 
 def environment() -> Environment:
     """The process's environment. Raises ConfigurationError for a variable that makes no sense."""
@@ -36,7 +43,9 @@ def database_path(given: Path | None) -> Path:
     return (given or environment().database_path()).expanduser().absolute()
 
 
-def open_agent(*, workspace: Path, model: str | None, database: Path) -> Agent:
+def open_agent(
+    *, workspace: Path, model: str | None, database: Path, trace: Path | None = None
+) -> Agent:
     """An agent with the file tools over a folder. Raises ConfigurationError if it is none."""
     if not workspace.is_dir():
         what = "is not a folder" if workspace.exists() else "does not exist"
@@ -47,6 +56,7 @@ def open_agent(*, workspace: Path, model: str | None, database: Path) -> Agent:
         system_prompt=FILES,
         database=database,
         workspace=workspace,
+        trace=trace,
     )
 
 

@@ -8,17 +8,20 @@ import json
 import sys
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from loopwright import queueing
+from loopwright.agent import Agent
 from loopwright.cli.following import exit_code, follow
 from loopwright.cli.opening import (
     Database,
     Model,
     Thread,
+    Trace,
     database_path,
     open_agent,
     thread_id,
@@ -48,28 +51,23 @@ def run(
     when_busy: Annotated[
         WhenBusy, typer.Option(help="What to do if the thread is being run: refuse, or queue.")
     ] = WhenBusy.error,
+    trace: Trace = None,
 ) -> None:
     """Send one prompt to an agent that can read the files of a folder."""
     text = sys.stdin.read() if prompt == "-" else decoded(prompt)
     if not text.strip():
         raise InputError("the prompt is blank: nothing was sent")
     name, path = thread_id(thread), database_path(database)
-    work = _run(text, model, name, path, workspace, as_json, when_busy)
-    raise typer.Exit(asyncio.run(work))
+    opened = partial(open_agent, workspace=workspace, model=model, database=path, trace=trace)
+    raise typer.Exit(asyncio.run(_run(opened, text, name, as_json, when_busy)))
 
 
 async def _run(
-    prompt: str,
-    model: str | None,
-    thread: str | None,
-    database: Path,
-    workspace: Path,
-    as_json: bool,
-    when_busy: WhenBusy,
+    opened: Callable[[], Agent], prompt: str, thread: str | None, as_json: bool, when_busy: WhenBusy
 ) -> int:
     progress = Screen(stderr=True)
     show: Callable[[AnyEvent], None] = _print_json if as_json else RunView(Screen(), progress).show
-    async with open_agent(workspace=workspace, model=model, database=database) as agent:
+    async with opened() as agent:
         name = thread or agent.thread
         way: queueing.WhenBusy = "error" if when_busy is WhenBusy.error else "follow_up"
         end = await follow(agent, prompt, name, show, way)

@@ -120,6 +120,8 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 yield frame
         finally:
             await give_back(run.lease, pump)
+            for observed in run.at_end:
+                await observed()
 
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any

@@ -78,6 +78,12 @@ class ChatModelProvider:
         self._lock = threading.Lock()
         self._bound: tuple[tuple[BaseChatModel, tuple[Tool, ...], Bound], ...] = ()
 
+    def secrets(self) -> list[str]:
+        """The keys that this provider sends; what is written down about it must not hold them."""
+        with self._lock:
+            made = [model for models in self._models.values() for model in models.values()]
+        return [secret for model in (self.model, *made) for secret in _secrets(model, None)]
+
     def context_window(self, model: str) -> int | None:
         """What was given, else what langchain knows about the model."""
         profile = self.model.profile or {}

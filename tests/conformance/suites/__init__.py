@@ -2,6 +2,7 @@
 
 from tests.conformance.running import Driver
 from tests.conformance.suites import (
+    agent_cache_signature,
     api_messages,
     argument_dispatch,
     budget_wallet,
@@ -15,6 +16,7 @@ from tests.conformance.suites import (
 )
 
 SUITES: dict[str, Driver] = {
+    "agent_cache_signature": agent_cache_signature.drive,
     "api_messages": api_messages.drive,
     "argument_dispatch": argument_dispatch.drive,
     "budget_wallet": budget_wallet.drive,

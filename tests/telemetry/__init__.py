@@ -1,0 +1,1 @@
+"""The observers of runs, each in a file of its own."""
