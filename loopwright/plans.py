@@ -4,7 +4,7 @@ Pure; how a model makes one and sees it is in `planning`.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 
@@ -82,7 +82,7 @@ class Plan:
         return {**asdict(self), "steps": list(self.steps), "done": list(self.done)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The plan of its JSON form."""
         return cls(**{**data, "steps": tuple(data["steps"]), "done": tuple(data["done"])})
 

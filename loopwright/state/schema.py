@@ -105,6 +105,18 @@ class Held(TypedDict):
     approved: NotRequired[dict[str, Any]]
 
 
+class StoredPlan(TypedDict):
+    """A plan as JSON; what its fields mean is said in `plans.Plan`."""
+
+    steps: list[str]
+    done: list[int]
+    revisions: int
+    idle: int
+    progress: bool
+    invalid_marks: int
+    drift: str | None
+
+
 def held_results(held: Held | None) -> dict[str, ToolMessage]:
     """The results by call id that a batch has kept back."""
     return {result.tool_call_id: result for result in held["results"]} if held else {}
@@ -157,8 +169,8 @@ class AgentState(TypedDict):
     have already run: their results are stored before the run is interrupted. Emptied by `load`,
     whose repair uses what an interrupted run left here."""
 
-    plan: dict[str, Any] | None
-    """The plan as JSON (`plans.Plan`), written by `stop_hook`; `load` starts a new run's counts."""
+    plan: StoredPlan | None
+    """The plan as JSON, written by `stop_hook`; `load` starts a new run's counts."""
 
     usage: dict[str, int]
     """Token totals of the thread, written by `model`."""

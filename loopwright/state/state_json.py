@@ -5,11 +5,15 @@ Where it is stored again is said in `stored`; a whole thread as a file is `threa
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from langchain_core.messages import message_to_dict
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import get_type_hints
 
-from loopwright.errors import InputError
+from loopwright.errors import ConfigurationError, InputError
+from loopwright.settings import Settings
 from loopwright.state.schema import AgentState
 from loopwright.state.thread_file import message_of, plain
 
@@ -73,6 +77,8 @@ def from_json(data: Any) -> ThreadState:
     if not isinstance(notes, list) or not all(isinstance(note, dict) for note in notes):
         raise InputError("the snapshot's journal is none")
     loaded = {name: _loaded(name, value) for name, value in values.items()}
+    for name, value in loaded.items():
+        _require_shape(name, value)
     return ThreadState(data["thread"], loaded, following, tuple(notes))
 
 
@@ -97,3 +103,24 @@ def _loaded(channel: str, value: Any) -> Any:
         return {**value, **lists}
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"the snapshot's {channel!r} cannot be taken: {error}") from error
+
+
+def _require_shape(channel: str, value: Any) -> None:
+    """Raise InputError for what no node would have written: it would break the thread."""
+    if channel == "messages":
+        return
+    if value is not None and channel in _WITH_MESSAGES:  # those in it are messages already
+        value = {**value, **{name: [] for name in _WITH_MESSAGES[channel]}}
+    try:
+        _shapes()[channel].validate_python(value, strict=True)
+        if channel == "settings":
+            Settings.from_json(value)
+    except (ValidationError, ConfigurationError, TypeError, AttributeError) as error:
+        text = " ".join(str(error).split())[:300]
+        raise InputError(f"the snapshot's {channel!r} is not what a run stores: {text}") from error
+
+
+@cache
+def _shapes() -> dict[str, TypeAdapter[Any]]:
+    hints = get_type_hints(AgentState)
+    return {name: TypeAdapter(hint) for name, hint in hints.items()}
