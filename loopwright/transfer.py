@@ -59,6 +59,7 @@ def contents(thread: str, values: Mapping[str, Any], log: Log, *, queues: bool) 
         system_prompt=values.get("system_prompt"),
         compaction=values.get("compaction"),
         usage=values.get("usage") or {},
+        plan=values.get("plan"),
         results=list(results.values()),
         queued=queued,
     )
@@ -170,6 +171,8 @@ def values_of(found: ThreadFile, log: Log, thread: str) -> dict[str, Any]:
     }
     if found.system_prompt is not None:
         values["system_prompt"] = found.system_prompt
+    if found.plan is not None:
+        values["plan"] = found.plan
     if found.compaction is not None:
         values["compaction"] = found.compaction
     return values

@@ -10,6 +10,7 @@ import pytest
 
 from loopwright import Agent, Settings
 from loopwright.errors import ThreadExistsError, ThreadFileError, UnknownThreadError
+from loopwright.planning import plan_tool
 from loopwright.state.transcript import faults
 from loopwright.testing import Response, ScriptedModel
 from tests.support.graphs import outline
@@ -233,3 +234,15 @@ def test_an_imported_thread_is_read_by_a_new_process(tmp_path: Path) -> None:
             print(len(agent.messages()), len(agent.queued("follow_up")))
     """
     assert output(script, tmp_path / "to.db") == "4 1"
+
+
+def test_a_plan_goes_along(tmp_path: Path) -> None:
+    steps = ("p", "plan", {"steps": ["look", "write"]})
+    script: list[Response | str] = [Response(calls=[steps]), "[Step 1 done] so far"]
+    with Agent(ScriptedModel(script), [plan_tool], database=tmp_path / "a.db", thread="t") as made:
+        made.run("do it")
+        plan = made._values("t", None)["plan"]
+        assert plan["steps"] == ["look", "write"]
+        made.export(None, tmp_path / "t.jsonl")
+    with agent(tmp_path / "b.db") as made:
+        assert made._values(made.import_(tmp_path / "t.jsonl").thread, None)["plan"] == plan

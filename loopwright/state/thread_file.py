@@ -11,10 +11,11 @@ from typing import Any, BinaryIO
 
 from langchain_core.messages import AnyMessage, ToolMessage, message_to_dict, messages_from_dict
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from loopwright.errors import ThreadFileError
-from loopwright.state.schema import View
+from loopwright.state.schema import StoredPlan, View
 
 FORMAT, VERSION = "loopwright.thread", 1
 KINDS = ("human", "ai", "tool", "system", "chat", "function")
@@ -39,6 +40,7 @@ class ThreadFile:
     system_prompt: str | None = None
     compaction: View | None = None
     usage: dict[str, int] = field(default_factory=dict)
+    plan: StoredPlan | None = None
     results: list[ToolMessage] = field(default_factory=list)
     queued: list[tuple[str, AnyMessage]] = field(default_factory=list)
     """Messages that wait, each with its queue, oldest first."""
@@ -64,6 +66,7 @@ def dumped(thread: ThreadFile, time: str) -> Iterator[str]:
         system_prompt=thread.system_prompt,
         compaction=compaction,
         usage=thread.usage,
+        plan=thread.plan,
         results=[message_to_dict(message) for message in thread.results],
     )
     for message in thread.messages:
@@ -169,7 +172,7 @@ def _header(line: _Line) -> tuple[int, int]:
 
 def _state(line: _Line) -> dict[str, Any]:
     value = line.value
-    if set(value) != {"system_prompt", "compaction", "usage", "results"}:
+    if set(value) != {"system_prompt", "compaction", "usage", "plan", "results"}:
         raise line.wrong("the line behind the header has to hold the thread's state")
     prompt, usage = value["system_prompt"], value["usage"]
     if not isinstance(prompt, str | None):
@@ -183,8 +186,16 @@ def _state(line: _Line) -> dict[str, Any]:
         "system_prompt": prompt,
         "compaction": _view(line, value["compaction"]),
         "usage": {str(name): _count(line, count) for name, count in usage.items()},
+        "plan": _plan(line, value["plan"]),
         "results": results,
     }
+
+
+def _plan(line: _Line, value: Any) -> StoredPlan | None:
+    try:
+        return TypeAdapter(StoredPlan | None).validate_python(value, strict=True)
+    except ValidationError as error:
+        raise line.wrong("the plan is none") from error
 
 
 def _view(line: _Line, value: Any) -> View | None:
