@@ -199,13 +199,14 @@ class _OpenAIModels:
 
     def make(self, key: str) -> BaseChatModel:
         """Address and key are always given, so that none is taken from OpenAI's variables."""
-        from langchain_openai import ChatOpenAI
         from openai import DefaultAsyncHttpxClient, Timeout
+
+        from loopwright.providers.openai_chat import OpenAIChat
 
         options: dict[str, Any] = {"openai_api_key": SecretStr(key or self.key or _NO_KEY)}
         if self.found.provider != "openai":
             options["use_responses_api"] = False
-        return ChatOpenAI(
+        return OpenAIChat(
             model=self.found.model,
             base_url=self.server.url,
             http_async_client=DefaultAsyncHttpxClient(),

@@ -8,6 +8,7 @@ from tests.conformance.kinds import (
     recursion,
     resume,
     steering,
+    stream_delta,
     transcript,
 )
 from tests.conformance.running import Driver
@@ -19,6 +20,9 @@ KINDS: dict[str, Driver] = {
     "loop": loop.drive,
     "recursion": recursion.drive,
     "resume": resume.drive,
+    "sse-bytes": stream_delta.drive,
     "steering": steering.drive,
+    "stream-delta": stream_delta.drive,
     "transcript": transcript.drive,
+    "usage": stream_delta.drive,
 }
