@@ -48,6 +48,9 @@ ModelErrorKind = Literal[
     "unknown",
 ]
 
+RequestPart = Literal["images", "thinking"]
+"""A part of a request without which it can be sent again, if a server refuses that part."""
+
 
 class LoopwrightError(Exception):
     """Base of everything this package raises on purpose."""

@@ -17,6 +17,7 @@ from loopwright.errors import ConfigurationError
 
 QueueMode = Literal["one_at_a_time", "all"]
 RepetitionPolicy = Literal["off", "first_repeat", "graded"]
+ForeignThinking = Literal["drop", "text"]
 
 
 FROM_ZERO = {"at_least": 0}
@@ -109,6 +110,9 @@ class Settings:
 
     thinking_level: str = "off"
     """How much the model may think: off, minimal, low, medium, high; the provider maps it."""
+
+    foreign_thinking: ForeignThinking = "drop"
+    """Whether another model's visible thinking is left out or sent as text (S1-20, K23)."""
 
     tools: tuple[str, ...] | None = None
     """Names of the tools offered to the model; None offers all registered ones."""

@@ -77,8 +77,9 @@ node.take = take
 finish.verdict = lambda decision, messages: ("completed", "answered")
 """
 SENDS_EVERYTHING = """
-import loopwright.providers.outgoing as outgoing
-outgoing.sendable = lambda message: message
+import loopwright.providers.wire.form as form
+form.user = form.answer = lambda message, target: message
+form.result = lambda message, target, shown: (message, [])
 """
 
 

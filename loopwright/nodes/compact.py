@@ -61,6 +61,8 @@ async def _summary(state: AgentState, run: Run, older: Sequence[AnyMessage]) -> 
         system_prompt=state["system_prompt"],
         messages=[*older, HumanMessage(INSTRUCTION, id=new_id())],
         signal=run.signal,
+        session=run.thread,
+        foreign_thinking=run.settings.foreign_thinking,
     )
     async for event in provider.stream(request):
         if isinstance(event, StreamEnd):

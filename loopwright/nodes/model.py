@@ -111,6 +111,8 @@ async def _request(
         api_key=key or None,
         id=f"request-{run.settings.request_offset + state['run']['turn']:03}",
         signal=run.signal,
+        session=run.thread,
+        foreign_thinking=run.settings.foreign_thinking,
     )
 
 

@@ -60,7 +60,7 @@ class Answer:
     text and drops the calls.
     """
 
-    def __init__(self, *, provider: str, model: str) -> None:
+    def __init__(self, *, provider: str, model: str, api: str = "") -> None:
         self.message_id: str | None = None
         """Id of the first chunk, by which LangGraph tells that a message was streamed; a fresh one
         if it has none. None before the first chunk."""
@@ -68,7 +68,7 @@ class Answer:
         """The provider's own word for why it stopped; None as long as none came."""
         self.whole = False
         """Whether the model said in another way than by a finish reason that this was all."""
-        self._provider, self._model = provider, model
+        self._producer = {"model": model, "provider": provider, **({"api": api} if api else {})}
         self._blocks: list[_Block] = []
         self._open: _Block | None = None
         self._router = CallRouter()
@@ -193,7 +193,7 @@ class Answer:
 
     def _made(self, reason: str, **fields: Any) -> AIMessage:
         errors = {key: fields.pop(key) for key in tuple(fields) if key.startswith("error_")}
-        about = {"stop_reason": reason, "model": self._model, "provider": self._provider}
+        about = {"stop_reason": reason, **self._producer}
         if self.finish_reason is not None:
             about["finish_reason"] = self.finish_reason
         return AIMessage(

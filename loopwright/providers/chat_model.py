@@ -5,7 +5,9 @@ What chunks mean is known in `assembly`, what exceptions mean in `failures`. Not
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -15,13 +17,18 @@ from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable
 from pydantic import SecretStr
 
-from loopwright.errors import ConfigurationError, ContextOverflowError, ModelError
+from loopwright.errors import ConfigurationError, ContextOverflowError, ModelError, RequestPart
 from loopwright.providers import finish
 from loopwright.providers.assembly import Answer
 from loopwright.providers.contract import ModelRequest, StreamEnd, StreamEvent, StreamStart
+from loopwright.providers.dialect import GENERIC, Dialect
 from loopwright.providers.failures import classify, redacted
 from loopwright.providers.outgoing import Outgoing
 from loopwright.providers.reading import AbortableReader
+from loopwright.providers.wire.cache import cache_key
+from loopwright.providers.wire.names import ToolNames
+from loopwright.providers.wire.schemas import tool_form
+from loopwright.providers.wire.target import DIALECTS, Producer, Target, api_of
 from loopwright.signals import AbortSignal
 from loopwright.tools.contract import Tool
 
@@ -51,6 +58,10 @@ class ChatModelProvider:
     must be the one that made `model`, requests may bring their own keys, and each event loop gets a
     model of its own: the connections that a client keeps open cannot be used from a second loop.
 
+    `api` names the protocol that the model speaks and is stored with every message too; it defaults
+    to what is known of the model's class. `dialect` is how the server wants its requests; None
+    takes the one that goes with the protocol.
+
     A model whose streams end without a finish reason is taken for cut off, unless its last chunk
     says that it is the last (`chunk_position`).
     """
@@ -64,10 +75,14 @@ class ChatModelProvider:
         factory: ModelFactory | None = None,
         thinking: Mapping[str, Mapping[str, Any]] | None = None,
         context_window: int | None = None,
+        api: str | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
         self.model = model
         self.id = id or type(model).__name__
         self.name = name or _name(model)
+        self.api = api or api_of(model)
+        self.dialect = dialect or _dialect(model, self.api)
         self._factory = factory
         self._thinking = thinking or {}
         self._context_window = context_window
@@ -95,14 +110,24 @@ class ChatModelProvider:
         Raises ConfigurationError, before anything is sent, for a key or tools that the model cannot
         take, and an exception of the model that no client raises as it is.
         """
+        names = ToolNames.of(tool.name for tool in request.tools)
+        async with aclosing(self._events(request, names)) as events:
+            async for event in events:
+                yield _marked(names.read(event), request.withheld)
+
+    async def _events(
+        self, request: ModelRequest, names: ToolNames
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The events of the answer as the model says them."""
         model = await self._model(request.api_key or "")
-        bound = self._with_tools(model, request.tools)
+        bound = self._with_tools(model, request.tools, names)
         outgoing = self._outgoing.setdefault(request.signal, Outgoing())
-        messages = outgoing.messages(request.system_prompt, request.messages)
+        target = self._target(request, names)
+        messages = outgoing.messages(request.system_prompt, request.messages, target)
         # Not validated: of a plain list langchain would convert and check every message again.
         given = ChatPromptValue.model_construct(messages=messages)
-        source = bound.astream(given, **self._thinking.get(request.thinking_level, {}))
-        answer = Answer(provider=self.id, model=self.name)
+        source = bound.astream(given, **self._options(request))
+        answer = Answer(provider=self.id, model=self.name, api=self.api)
         started = False
         async with AbortableReader(source, request.signal) as chunks:
             async for chunk in chunks:
@@ -122,6 +147,25 @@ class ChatModelProvider:
         for piece in answer.close():
             yield piece
         yield StreamEnd(message=answer.message())
+
+    def _target(self, request: ModelRequest, names: ToolNames) -> Target:
+        return Target(
+            producer=Producer(self.id, self.api, self.name),
+            dialect=self.dialect,
+            foreign_thinking=request.foreign_thinking,
+            withheld=request.withheld,
+            names=names,
+        )
+
+    def _options(self, request: ModelRequest) -> dict[str, Any]:
+        """What is added to a request beside messages and tools."""
+        options = dict(self._thinking.get(request.thinking_level, {}))
+        key = cache_key(request.session, self.dialect.cache_key or 0)
+        if key is not None:
+            options["prompt_cache_key"] = key
+        if self.dialect.cache_control:
+            options["cache_control"] = {"type": "ephemeral"}
+        return options
 
     async def aclose(self) -> None:
         """Close the connections that requests of the running event loop have left open."""
@@ -149,7 +193,7 @@ class ChatModelProvider:
             models[key] = await asyncio.to_thread(self._factory.make, key)
         return models[key]
 
-    def _with_tools(self, model: BaseChatModel, tools: Sequence[Tool]) -> Bound:
+    def _with_tools(self, model: BaseChatModel, tools: Sequence[Tool], names: ToolNames) -> Bound:
         """The model with these tools, in an order that does not depend on who registered first."""
         if not tools:
             return model
@@ -158,7 +202,7 @@ class ChatModelProvider:
             if owner is model and kept == wanted:
                 return bound
         try:
-            bound = model.bind_tools([_schema(tool) for tool in wanted])
+            bound = model.bind_tools([tool_form(tool, names, self.dialect) for tool in wanted])
         except NotImplementedError:
             raise ConfigurationError(
                 f"the model {self.name!r} cannot call tools: give the agent no tools, or a model "
@@ -213,13 +257,20 @@ def _name(model: BaseChatModel) -> str:
     return type(model).__name__
 
 
-def _schema(tool: Tool) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
-    return {"type": "function", "function": function}
+def _dialect(model: BaseChatModel, api: str) -> Dialect:
+    """The dialect of a protocol, without images if langchain knows that the model takes none."""
+    dialect = DIALECTS.get(api, GENERIC)
+    sees = (model.profile or {}).get("image_inputs", True)
+    return dialect if sees else replace(dialect, images=False)
+
+
+def _marked(event: StreamEvent, withheld: Collection[RequestPart]) -> StreamEvent:
+    """The event; an answer to a request from which something was withheld says so."""
+    if not withheld or not isinstance(event, StreamEnd):
+        return event
+    metadata = {**event.message.response_metadata, "withheld": sorted(withheld)}
+    message = event.message.model_copy(update={"response_metadata": metadata})
+    return replace(event, message=message)
 
 
 def _secrets(model: BaseChatModel, key: str | None) -> list[str]:

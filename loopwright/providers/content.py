@@ -78,11 +78,11 @@ def _part(block: dict[str, Any]) -> Part | None:
     if kind in _THINKING:
         fields = {**block.get("extras", {}), **block}
         kept = {key: clean_json(value) for key, value in fields.items() if key not in _NEVER_KEPT}
-        return Part("thinking", _thought(block), block.get("index"), kept)
+        return Part("thinking", thought(block), block.get("index"), kept)
     return Part("other", key=block.get("index"), fields=clean_json(dict(block)))
 
 
-def _thought(block: dict[str, Any]) -> str:
+def thought(block: dict[str, Any]) -> str:
     """The text of a thinking block, wherever the provider puts it."""
     for key in (*_THINKING.values(), "text", "summary", "content"):
         value = block.get(key)

@@ -9,7 +9,9 @@ from typing import Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage
 
+from loopwright.errors import RequestPart
 from loopwright.events import UpdateKind
+from loopwright.settings import ForeignThinking
 from loopwright.signals import AbortSignal
 from loopwright.state.messages import Call
 from loopwright.tools.contract import Tool
@@ -33,6 +35,17 @@ class ModelRequest:
     """`request-001` and so on: one for each turn of the run (S0-09); empty outside of a turn."""
 
     signal: AbortSignal = field(default_factory=AbortSignal)
+    session: str = ""
+    """What requests with a common beginning share, so that a server finds its cache: the thread's
+    id (S1-21). Empty: they share nothing."""
+
+    foreign_thinking: ForeignThinking = "drop"
+    """What becomes of thinking that another producer has made (S1-20, K23)."""
+
+    withheld: frozenset[RequestPart] = frozenset()
+    """What is left out of this request, because the server has refused it. The answer says so in
+    `response_metadata["withheld"]`; later requests leave out the same parts of what stands before
+    such an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +79,9 @@ class StreamEnd:
 
     `message` is an AIMessage: content as text or blocks, `tool_calls` whose arguments were complete
     JSON objects, `invalid_tool_calls` for every other call (with its raw text and an `error`),
-    `usage_metadata`, and `response_metadata` with at least `stop_reason` (see `state.messages`),
-    `model` and `provider`; a failed answer has stop_reason `error` plus `error_message` and
-    `error_kind`, a cancelled one `aborted`.
+    `usage_metadata`, and `response_metadata` with at least `stop_reason` (see `state.messages`) and
+    the producer, `provider`, `api` and `model` (S1-20); a failed answer has stop_reason `error`
+    plus `error_message` and `error_kind`, a cancelled one `aborted`.
     """
 
     message: AIMessage

@@ -1,6 +1,7 @@
-"""langchain-openai's chat model with a reader of its own for streams of chat completions.
+"""langchain-openai's chat model with requests in a dialect, and a reader of its own for streams of
+chat completions.
 
-Requests, keys, retries and the Responses API are langchain-openai's. Its reader drops calls without
+Keys, retries and the Responses API are langchain-openai's. Its reader drops calls without
 an index, thinking, refusals and all choices that it does not expect, and fails on keep-alives; here
 each payload goes through `completion_chunks`. Imported late: langchain-openai is slow to import.
 """
@@ -13,12 +14,16 @@ from typing import Any
 
 import openai
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
+from pydantic import Field
 
 from loopwright.providers.completion_chunks import CompletionReader, error_in
+from loopwright.providers.dialect import Dialect
 from loopwright.providers.sse import ServerEvent, events
+from loopwright.providers.wire.openai import in_dialect
 
 _DONE = "[DONE]"
 _DRAIN_SECONDS = 0.2
@@ -33,10 +38,23 @@ class OpenAIChat(ChatOpenAI):
     line that was cut as JSONDecodeError.
     """
 
+    dialect: Dialect = Field(default_factory=Dialect, exclude=True)
+    """How the messages of its requests are written."""
+
     @classmethod
     def get_lc_namespace(cls) -> list[str]:
         """As of the class it stands for, so that its traces read the same."""
         return ChatOpenAI.get_lc_namespace()
+
+    def _get_request_payload(
+        self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
+        if "messages" in payload:  # the responses API has none
+            messages = self._convert_input(input_).to_messages()
+            rows = zip(payload["messages"], messages, strict=True)
+            payload["messages"] = [in_dialect(row, said, self.dialect) for row, said in rows]
+        return payload
 
     async def _astream(
         self,

@@ -8,13 +8,9 @@ from operator import is_
 
 from langchain_core.messages import AnyMessage, BaseMessage
 
-from loopwright.providers.wire import (
-    SENT_TYPES,
-    prompt_message,
-    request_messages,
-    sendable,
-    with_clean_ids,
-)
+from loopwright.providers.wire.form import ANYONE, SENT_TYPES, WireForm, request_messages
+from loopwright.providers.wire.messages import prompt_message, with_clean_ids
+from loopwright.providers.wire.target import Target
 from loopwright.state.transcript import Checker
 
 
@@ -22,28 +18,33 @@ class Outgoing:
     """`request_messages`, call after call, in O(new messages) while the messages only grow.
 
     Messages that were given before are known by identity: one that is edited in place keeps the
-    form in which it was sent first. A list that does not go on from the last one is read anew, and
-    one with a fault goes through the whole repair each time. Holds what it was given last.
+    form in which it was sent first. A list that does not go on from the last one, or goes to
+    another target, is read anew, and one with a fault goes through the whole repair each time.
+    Holds what it was given last.
     """
 
     def __init__(self) -> None:
-        self._begin()
+        self._begin(ANYONE)
 
-    def messages(self, system_prompt: str, messages: Sequence[AnyMessage]) -> list[BaseMessage]:
+    def messages(
+        self, system_prompt: str, messages: Sequence[AnyMessage], target: Target = ANYONE
+    ) -> list[BaseMessage]:
         """The same as `request_messages` of the same arguments; a fresh list."""
         known = len(self._given)
-        if known > len(messages) or not all(map(is_, self._given, messages)):
-            self._begin()
+        goes_on = known <= len(messages) and all(map(is_, self._given, messages))
+        if not goes_on or target != self._target:
+            self._begin(target)
             known = 0
         for message in messages[known:]:
             self._take(message)
         if self._is_faulty or self._checker.open_calls:
-            return request_messages(system_prompt, messages)
-        return [*prompt_message(system_prompt), *self._sent]
+            return request_messages(system_prompt, messages, target)
+        return [*prompt_message(system_prompt), *self._form.messages()]
 
-    def _begin(self) -> None:
+    def _begin(self, target: Target) -> None:
+        self._target = target
         self._given: list[AnyMessage] = []
-        self._sent: list[BaseMessage] = []
+        self._form = WireForm(target)
         self._checker = Checker()
         self._is_faulty = False
 
@@ -53,6 +54,4 @@ class Outgoing:
             return
         clean = with_clean_ids(message)
         self._is_faulty = bool(self._checker.add(clean)) or self._is_faulty
-        form = sendable(clean)
-        if form is not None:
-            self._sent.append(form)
+        self._form.add(clean)

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from loopwright.errors import ConfigurationError, MissingKeyError, UnknownModelError
 from loopwright.providers.chat_model import ChatModelProvider
 from loopwright.providers.contract import Provider
+from loopwright.providers.dialect import GENERIC, Dialect
 from loopwright.settings import Environment
 
 OFFLINE = "offline"
@@ -39,13 +40,25 @@ class Server:
     effort: bool = False
     """Whether it takes `reasoning_effort`; elsewhere a thinking level changes nothing."""
 
+    dialect: Dialect = GENERIC
+
 
 SERVERS: dict[str, Server] = {
-    "openai": Server(url="https://api.openai.com/v1", key_variable="OPENAI_API_KEY", effort=True),
+    "openai": Server(
+        url="https://api.openai.com/v1",
+        key_variable="OPENAI_API_KEY",
+        effort=True,
+        dialect=Dialect(cache_key=64),
+    ),
     "openrouter": Server(
         url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY", effort=True
     ),
-    "deepseek": Server(url="https://api.deepseek.com/v1", key_variable="DEEPSEEK_API_KEY"),
+    # Refuses turns with calls that lack their thinking.
+    "deepseek": Server(
+        url="https://api.deepseek.com/v1",
+        key_variable="DEEPSEEK_API_KEY",
+        dialect=Dialect(thinking_back="reasoning_content"),
+    ),
     # Counts tokens in the last chunk unasked and has refused unknown fields.
     "mistral": Server(
         url="https://api.mistral.ai/v1", key_variable="MISTRAL_API_KEY", stream_options=False
@@ -185,6 +198,7 @@ def _provider(found: Route, server: Server, key: str) -> Provider:
         name=found.model,
         factory=factory,
         thinking=_EFFORTS if server.effort else None,
+        dialect=server.dialect,
     )
 
 
@@ -212,6 +226,7 @@ class _OpenAIModels:
             http_async_client=DefaultAsyncHttpxClient(),
             timeout=Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS),
             max_retries=0,
+            dialect=self.server.dialect,
             stream_usage=self.server.stream_options,
             **options,
         )

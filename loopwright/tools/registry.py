@@ -5,7 +5,6 @@ How each kind becomes a Tool lives in `functions` and `langchain`.
 
 import inspect
 import json
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,16 +16,13 @@ from loopwright.tools.contract import Tool, ToolRegistry
 from loopwright.tools.functions import function_tool
 from loopwright.tools.langchain import langchain_tool
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""The names that every provider takes; OpenAI and Anthropic answer any other with a 400."""
-
 
 def registry(tools: Iterable[Tool | BaseTool | Callable[..., Any]]) -> ToolRegistry:
     """A registry of these tools, in their order.
 
     Takes any mix of Tools, langchain tools and typed functions (methods, partials and callable
-    objects too). Raises ConfigurationError, naming the tool, for a name that is taken, blank or
-    refused by providers, for parameters without a JSON schema, and for what is no tool.
+    objects too). Raises ConfigurationError, naming the tool, for a name that is taken or
+    blank, for parameters without a JSON schema, and for what is no tool.
     """
     if isinstance(tools, str | bytes | dict) or not isinstance(tools, Iterable):
         raise ConfigurationError(
@@ -58,12 +54,6 @@ def _as_tool(given: Any) -> Tool:
 def _check(tool: Tool) -> None:
     if not isinstance(tool.name, str) or not tool.name.strip():
         raise ConfigurationError(f"a tool has no name: {_shown(tool)}", field="tools")
-    if not _NAME.fullmatch(tool.name):
-        raise ConfigurationError(
-            f"tool {tool.name!r}: providers refuse this name: use 1 to 64 of the characters "
-            "a-z, A-Z, 0-9, _ and -",
-            field="tools",
-        )
     try:
         json.dumps(tool.parameters, allow_nan=False)
     except (TypeError, ValueError) as error:

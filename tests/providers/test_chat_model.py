@@ -61,6 +61,7 @@ async def test_an_answer_is_streamed_and_comes_complete_at_the_end() -> None:
         "stop_reason": "stop",
         "model": "test-model",
         "provider": "test",
+        "api": "openai-completions",
         "finish_reason": "stop",
     }
 
@@ -74,7 +75,11 @@ async def test_a_request_carries_prompt_messages_and_tools_in_a_stable_order() -
     assert [m["content"] for m in first["messages"]] == ["Be brief.", "hello"]
     assert first["tools"][0] == {
         "type": "function",
-        "function": {"name": "a", "description": "does a", "parameters": {"type": "object"}},
+        "function": {
+            "name": "a",
+            "description": "does a",
+            "parameters": {"type": "object", "properties": {}},
+        },
     }
     assert [tool["function"]["name"] for tool in first["tools"]] == ["a", "b"]
     assert "tools" not in second

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
 
-from loopwright.providers import outgoing
 from loopwright.providers.outgoing import Outgoing
-from loopwright.providers.wire import request_messages
+from loopwright.providers.wire import form, request_messages
 from tests.ledgers import answer, ledgers, result, unhurried, user
 
 TURN, CUT, SWAP, ADD = "turn", "cut", "swap", "add"
@@ -71,11 +70,15 @@ def worked_on(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     """The ids of the messages that were made fit to send, one by one."""
     ids: list[str | None] = []
 
-    def sendable(message: AnyMessage) -> BaseMessage | None:
-        ids.append(message.id)
-        return message
+    def noted(real: Any) -> Any:
+        def work(message: AnyMessage, *rest: Any) -> Any:
+            ids.append(message.id)
+            return real(message, *rest)
 
-    monkeypatch.setattr(outgoing, "sendable", sendable)
+        return work
+
+    for name in ("user", "answer", "result"):
+        monkeypatch.setattr(form, name, noted(getattr(form, name)))
     return ids
 
 

@@ -17,6 +17,7 @@ from langchain_core.messages import (
 )
 
 from loopwright.providers.wire import NO_OUTPUT, api_messages, openai_form, request_messages
+from loopwright.providers.wire.images import OMITTED
 from loopwright.state.messages import failure
 from loopwright.state.repair import INTERRUPTED
 from loopwright.state.transcript import faults
@@ -149,7 +150,7 @@ def test_text_is_sent_as_valid_unicode(text: str, valid: str) -> None:
     assert content(user("u", text)) == valid
     assert content(answer("a", text=text)) == valid
     blocks: Any = [{"type": "text", "text": text}]
-    assert content(HumanMessage(blocks, id="u")) == [{"type": "text", "text": valid}]
+    assert content(HumanMessage(blocks, id="u")) == valid
     messages = request_messages(text, [answer("a", "c"), result("r", "c", text)])
     assert [m.content for m in messages] == [valid, "", valid]
 
@@ -185,11 +186,11 @@ def test_thinking_and_repeated_calls_are_not_sent_as_content(block: dict[str, An
     assert sent(AIMessage([block], id="a")) == []
 
 
-def test_the_texts_of_an_answer_are_joined_and_its_images_are_kept() -> None:
+def test_the_texts_of_an_answer_are_joined_and_what_it_shows_is_named() -> None:
     hi, there = {"type": "text", "text": "Hi"}, {"type": "text", "text": " there"}
     image = {"type": "image", "url": "https://example.com/a.png"}
     assert content(AIMessage([hi, "\n", there], id="a")) == "Hi\n there"
-    assert content(AIMessage([hi, image, " "], id="a")) == [hi, image]
+    assert content(AIMessage([hi, image, " "], id="a")) == f"Hi{OMITTED} "
 
 
 def test_blank_text_blocks_are_not_sent_and_other_blocks_of_a_user_are_kept_whole() -> None:
