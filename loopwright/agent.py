@@ -29,6 +29,7 @@ from loopwright.ongoing import Ongoing, OngoingRun
 from loopwright.outcome import RunResult
 from loopwright.providers.contract import Provider
 from loopwright.providers.models import Models
+from loopwright.providers.prices import Prices, price_table
 from loopwright.queueing import PromptOptions, WhenBusy, begun, queue_behind
 from loopwright.queues import Queue, clear, enqueue, waiting
 from loopwright.runs import Dependencies, QueueModes, Run
@@ -53,7 +54,8 @@ class Agent(StoredThreads):
     `database` None keeps everything in memory; a `checkpointer` of your own may be given instead,
     with a `log` for its queues and its journal. `workspace` is the folder that file tools are
     confined to. `trace` is a file to which its runs are written, None the environment's; other
-    `observers` are called with each run. Raises ConfigurationError and DatabaseError.
+    `observers` are called with each run. `prices` come before the list prices. Raises
+    ConfigurationError and DatabaseError.
 
     Async methods run on the caller's event loop, `run` on one background loop per process. Use it
     as a context manager, or call `close` or `aclose`, to close the database.
@@ -77,6 +79,7 @@ class Agent(StoredThreads):
         environment: Environment | None = None,
         trace: str | Path | None = None,
         observers: Iterable[Callable[[Run], None]] = (),
+        prices: Prices | None = None,
     ) -> None:
         environment, settings = environment or Environment(), settings or Settings()
         self.thread = thread or new_id()
@@ -95,6 +98,7 @@ class Agent(StoredThreads):
             queue_modes=self._modes,
             workspace=None if workspace is None else workspace_folder(workspace),
             tracing=environment.tracing,
+            prices=price_table(environment.prices, prices),
             observers=(*observers, *([self._trace] if self._trace else ())),
         )
         own = checkpointer is None

@@ -3,6 +3,7 @@
 The order in which a run emits them is decided by the nodes; numbering and delivery by `emitter`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal, Self
@@ -62,7 +63,7 @@ class AgentEnd(Event):
     status: RunStatus
     reason: str
     messages: list[AnyMessage]
-    usage: dict[str, int] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=dict)
     turns: int = 0
     error: dict[str, str] | None = None
     interrupts: list[Any] = field(default_factory=list)

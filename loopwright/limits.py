@@ -6,16 +6,15 @@ The limits themselves are in `settings`; what of an answer is bounded is checked
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from loopwright.errors import InputError
 from loopwright.events import Budget, RunStatus, TurnStart
-from loopwright.outcome import usage_of
 from loopwright.runs import Run, changed
 from loopwright.settings import Limits
+from loopwright.spending import usage_of
 from loopwright.state.messages import new_id
 from loopwright.state.schema import AgentState, Overrides
 
@@ -56,26 +55,12 @@ def reached(state: AgentState, run: Run) -> str | None:
             return SECONDS
     if limits.tokens is None and limits.cost is None:
         return None
-    produced = state["messages"][record["first"] :]
-    if limits.tokens is not None and usage_of(produced)["total_tokens"] >= limits.tokens:
+    used = usage_of(state["messages"][record["first"] :], record.get("aside"))
+    if limits.tokens is not None and used["total_tokens"] >= limits.tokens:
         return TOKENS
-    if limits.cost is not None and sum(map(cost_of, produced)) >= limits.cost:
+    if limits.cost is not None and used["known_cost"] >= limits.cost:
         return COST
     return None
-
-
-def cost_of(message: AnyMessage) -> float:
-    """What an answer has cost: the number that its provider reports as `cost` in the usage, or
-    beside it in the raw usage (OpenRouter); 0 if it reports none.
-    """
-    if not isinstance(message, AIMessage):
-        return 0.0
-    metadata = message.response_metadata
-    for usage in (message.usage_metadata, metadata.get("usage"), metadata.get("token_usage")):
-        cost = usage.get("cost") if isinstance(usage, dict) else None
-        if isinstance(cost, int | float) and not isinstance(cost, bool) and isfinite(cost):
-            return max(float(cost), 0.0)
-    return 0.0
 
 
 def has_last_answer(state: AgentState, run: Run) -> bool:

@@ -6,11 +6,12 @@ Who decides status and reason: the nodes `finish` and `fail`, and the entrance f
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage
 
 from loopwright.events import AgentEnd, RunStatus
+from loopwright.spending import Usage, nothing
 
 ResultStatus = RunStatus | Literal["queued"]
 
@@ -21,8 +22,9 @@ class RunResult:
 
     `status` is completed, stopped, limit, cancelled, failed or interrupted; `reason` names the rule
     that ended the run. `messages` are the ones this run produced, `final_text` is the text of its
-    last answer (empty if there is none). `usage` has token totals of this run, `error` is
-    `{"kind", "message"}` of a failed run, `interrupts` what an interrupted run waits for.
+    last answer (empty if there is none). `usage` has the tokens and the cost of this run (see
+    `Usage`), `error` is `{"kind", "message"}` of a failed run, `interrupts` what an interrupted
+    run waits for.
 
     With status `queued` there was no run: the prompt is stored in the queue that `reason` names,
     for the run `run_id` that goes on.
@@ -32,7 +34,7 @@ class RunResult:
     reason: str
     messages: list[AnyMessage]
     final_text: str
-    usage: dict[str, int]
+    usage: Usage
     turns: int
     thread: str
     run_id: str
@@ -52,7 +54,7 @@ def result_of(end: AgentEnd) -> RunResult:
         reason=end.reason,
         messages=list(end.messages),
         final_text=final_text(end.messages),
-        usage=dict(end.usage),
+        usage=cast(Usage, dict(end.usage)),
         turns=end.turns,
         thread=end.thread,
         run_id=end.run_id,
@@ -68,7 +70,7 @@ def queued_result(thread: str, run_id: str) -> RunResult:
         reason="follow_up",
         messages=[],
         final_text="",
-        usage=usage_of([]),
+        usage=nothing(),
         turns=0,
         thread=thread,
         run_id=run_id,
@@ -93,13 +95,3 @@ def final_text(messages: Sequence[AnyMessage]) -> str:
     """The text of the last assistant message, empty if there is none."""
     last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
     return "" if last is None else str(last.text)
-
-
-def usage_of(messages: Sequence[AnyMessage]) -> dict[str, int]:
-    """Token totals over the answers among these messages."""
-    totals = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
-    for message in messages:
-        if isinstance(message, AIMessage) and message.usage_metadata:
-            for name in totals:
-                totals[name] += message.usage_metadata[name]  # type: ignore[literal-required]
-    return totals

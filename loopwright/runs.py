@@ -17,8 +17,10 @@ from loopwright.errors import LoopwrightError
 from loopwright.events import AnyEvent, MessageEnd, MessageStart
 from loopwright.hooks import Hooks
 from loopwright.providers.contract import Provider
+from loopwright.providers.prices import PriceTable, list_prices, priced
 from loopwright.settings import QueueMode, Settings
 from loopwright.signals import AbortSignal
+from loopwright.spending import Usage, usage_of
 from loopwright.state.lease import Lease
 from loopwright.state.log import Log, MemoryLog
 from loopwright.state.messages import calls, identified, new_id
@@ -64,6 +66,9 @@ class Dependencies:
     wording: Wording = field(default_factory=Wording)
     clock: Clock = field(default_factory=SystemClock)
     """Tells how long a run has taken."""
+
+    prices: PriceTable = field(default_factory=list_prices)
+    """What tokens cost."""
 
     tracing: bool = False
     """Whether LangSmith tracing may be on during a run (its own switches decide then)."""
@@ -150,6 +155,9 @@ class Run:
     cursor: Cursor | None = None
     """Where the queues stand if the current step has added messages from them."""
 
+    aside: Usage | None = None
+    """What the current step has used for answers that do not join the ledger; see `spend`."""
+
     answer: str | None = None
     """The id of the last assistant message that this run itself has added."""
 
@@ -219,6 +227,15 @@ class Run:
             self.ids.note(message)
         await self.emitter.emit(MessageEnd(message=message), stored=stored)
         return message
+
+    def priced(self, message: AIMessage) -> AIMessage:
+        """The answer with what it has cost, if that is known."""
+        return priced(message, self.dependencies.prices)
+
+    def spend(self, message: AIMessage) -> None:
+        """Count an answer that was paid for and does not join the ledger, such as a summary, or
+        one that broke off and is asked for again."""
+        self.aside = usage_of([self.priced(message)], self.aside)
 
     def identify(self, message: AnyMessage) -> AnyMessage:
         """The message with an id that the ledger does not have yet."""

@@ -46,7 +46,7 @@ class Limits:
     """Tokens of all answers of the run, input and output, as their providers counted them."""
 
     cost: float | None = None
-    """What all answers of the run have cost, in the unit of the providers that report it."""
+    """US dollars that all answers of the run have cost, as far as that is known."""
 
     token_budget: int | None = field(default=None, metadata=FROM_ZERO)
     """Tokens of all answers of the run from which on it has to conclude: the model is told so once,
@@ -194,10 +194,9 @@ class Settings:
             _require_whole(name, getattr(self, name), at_least=0)
         if self.tool_timeout is not None:
             _require_positive("tool_timeout", self.tool_timeout)
-        if self.context_window is not None:
-            _require_whole("context_window", self.context_window, at_least=1)
-        if self.keep_checkpoints is not None:
-            _require_whole("keep_checkpoints", self.keep_checkpoints, at_least=1)
+        for name in ("context_window", "keep_checkpoints"):
+            if getattr(self, name) is not None:
+                _require_whole(name, getattr(self, name), at_least=1)
         if not 0 < self.compaction_threshold <= 1:
             raise ConfigurationError(
                 f"compaction_threshold is {self.compaction_threshold!r}: "
@@ -233,11 +232,8 @@ def _require_one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 def _require_whole(name: str, value: object, *, at_least: int) -> None:
     """A bool is not a whole number here, and neither is 3.0 (S0-01)."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int)
-        or not at_least <= value <= LARGEST_WHOLE
-    ):
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or not at_least <= value <= LARGEST_WHOLE:  # type: ignore[operator]
         raise ConfigurationError(
             f"{name} is {value!r}: use a whole number of at least {at_least} "
             f"and at most {LARGEST_WHOLE}",
@@ -287,6 +283,9 @@ class Environment(BaseSettings):
 
     database: Path | None = None
     """File with the threads of the command line; default: in the user's data folder."""
+
+    prices: Path | None = None
+    """File with prices of models, besides and instead of those that come with the package."""
 
     trace: Path | None = None
     """File to which agents append what their runs do, a line per step (see `telemetry.trace`)."""

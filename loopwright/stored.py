@@ -23,6 +23,7 @@ from loopwright.errors import (
 )
 from loopwright.live import LiveState
 from loopwright.queues import clear, head
+from loopwright.spending import Usage, added, nothing
 from loopwright.state import past
 from loopwright.state.journal import carry_over, noted, take_over
 from loopwright.state.keeping import KeepingSaver
@@ -65,6 +66,14 @@ class StoredThreads(Adjustable):
         if not moments and limit != 0:
             raise UnknownThreadError(name)
         return moments
+
+    def usage(self, thread: str | None = None, at: At = None) -> Usage:
+        """Tokens and cost of all requests of a thread, `at` a moment or the last (see `Usage`).
+
+        Raises UnknownThreadError and UnknownMomentError.
+        """
+        values = self._values(thread or self.thread, at)
+        return added(nothing(), values.get("usage") or {})
 
     def fork(self, thread: str | None = None, at: At = None, *, name: str | None = None) -> str:
         """Begin a new thread as another one was `at` a moment, the last by default; gives its id.

@@ -10,9 +10,9 @@ from typing import Any
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from loopwright.events import Budget, Repetition
-from loopwright.outcome import usage_of
 from loopwright.repetition import CallHistory, Warned
 from loopwright.runs import Run, changed
+from loopwright.spending import usage_of
 from loopwright.state.messages import Call
 from loopwright.state.notes import note
 from loopwright.state.schema import AgentState, RunRecord
@@ -138,7 +138,9 @@ async def cautioned(state: AgentState, run: Run, update: Mapping[str, Any]) -> d
 
 
 def _tokens(state: AgentState) -> int:
-    return usage_of(state["messages"][state["run"]["first"] :])["total_tokens"]
+    record = state["run"]
+    produced = state["messages"][record["first"] :]
+    return usage_of(produced, record.get("aside"))["total_tokens"]
 
 
 def _text(warned: Warned, wording: Wording) -> str:

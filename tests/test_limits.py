@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from loopwright.errors import ConfigurationError, InputError
 from loopwright.events import AnyEvent, Budget
-from loopwright.limits import cost_of
 from loopwright.settings import Limits, Settings
 from loopwright.testing import VirtualClock
 from tests.ledgers import unhurried
@@ -191,27 +190,6 @@ async def test_arguments_beyond_their_bounds_are_told_to_the_model() -> None:
     result = await made.run(HI)
     assert result.status == "completed"
     assert "more than 2 containers" in (await made.ledger())[2].text
-
-
-@pytest.mark.parametrize(
-    ("fields", "cost"),
-    [
-        ({}, 0.0),
-        ({"usage_metadata": {"cost": 0.25}}, 0.25),
-        ({"response_metadata": {"usage": {"cost": 1}}}, 1.0),
-        ({"response_metadata": {"token_usage": {"cost": 0.5}}}, 0.5),
-        ({"response_metadata": {"usage": {"cost": "0.5"}}}, 0.0),
-        ({"response_metadata": {"usage": {"cost": True}}}, 0.0),
-        ({"response_metadata": {"usage": {"cost": float("nan")}}}, 0.0),
-        ({"response_metadata": {"usage": {"cost": -3}}}, 0.0),
-        ({"response_metadata": {"usage": "free"}}, 0.0),
-    ],
-)
-def test_the_cost_of_an_answer_is_what_its_provider_reports(
-    fields: dict[str, Any], cost: float
-) -> None:
-    assert cost_of(AIMessage("").model_copy(update=fields)) == cost
-    assert cost_of(HumanMessage("hi")) == 0
 
 
 @unhurried

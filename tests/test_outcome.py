@@ -1,19 +1,12 @@
 """What a run came to: a caller's result, its stored form, and the totals in both."""
 
 import json
-from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
 from loopwright.events import AgentEnd
-from loopwright.outcome import final_text, outcome_of, result_of, usage_of
+from loopwright.outcome import final_text, outcome_of, result_of
 from tests.ledgers import answer, result, user
-
-
-def counted(id: str, given: int, made: int) -> AIMessage:
-    usage: Any = {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
-    return AIMessage("text", id=id, usage_metadata=usage)
-
 
 MESSAGES: list[AnyMessage] = [user("u"), answer("a", "c1", text="I look."), result("r", "c1")]
 END = AgentEnd(
@@ -53,12 +46,6 @@ def test_the_stored_outcome_is_json_without_the_messages() -> None:
 def test_the_final_text_is_the_last_answer_s() -> None:
     assert final_text([answer("a", text="one"), answer("b", text="two"), user("u")]) == "two"
     assert final_text([user("u")]) == ""
-
-
-def test_answers_without_counts_add_nothing_to_the_totals() -> None:
-    totals = usage_of([counted("a", 1, 2), answer("b"), user("u"), counted("c", 10, 20)])
-    assert totals == {"input_tokens": 11, "output_tokens": 22, "total_tokens": 33}
-    assert usage_of([]) == {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
 
 
 def test_a_notebook_shows_text_that_cannot_become_markup() -> None:

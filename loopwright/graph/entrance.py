@@ -23,8 +23,8 @@ from loopwright.graph.holding import give_back, take
 from loopwright.graph.pump import Pump
 from loopwright.graph.rewinding import rewound, updated
 from loopwright.graph.streams import Framing
-from loopwright.outcome import usage_of
 from loopwright.runs import Dependencies, Run
+from loopwright.spending import usage_of
 from loopwright.state.database import Database
 from loopwright.state.keeping import forget, thin
 from loopwright.state.lease import Leases
@@ -260,7 +260,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 status="interrupted",
                 reason="interrupt" if snapshot.interrupts else "breakpoint",
                 messages=produced,
-                usage=usage_of(produced),
+                usage=usage_of(produced, record.get("aside") if record else None),
                 turns=record["turn"] if record else 0,
                 interrupts=[{"id": i.id, "value": i.value} for i in snapshot.interrupts],
             ),

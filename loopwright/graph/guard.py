@@ -19,6 +19,7 @@ from loopwright.events import AnyEvent, to_json
 from loopwright.graph.direct import listeners
 from loopwright.runs import Ids, Run, Update, changed, opened
 from loopwright.settings import Settings
+from loopwright.spending import added
 from loopwright.state.schema import AgentState, Decision, RunRecord
 from loopwright.state.view import whole_ledger
 
@@ -67,7 +68,7 @@ def _entered(state: AgentState, config: RunnableConfig, runtime: Runtime[Any]) -
     run = config.get("configurable", {}).get(RUN_KEY)
     if not isinstance(run, Run):
         raise StateError("this graph was run around its entrance: call its own methods")
-    run.appended, run.rewritten, run.cursor = [], None, None
+    run.appended, run.rewritten, run.cursor, run.aside = [], None, None, None
     run.store = runtime.store
     run.emitter.write = run.sink or runtime.stream_writer
     run.emitter.dispatch = _callback_dispatch(config)
@@ -116,9 +117,20 @@ def _committed(state: AgentState, run: Run, update: Update) -> dict[str, Any]:
         written.setdefault("view", state.get("view") or whole_ledger())
     if record is not None and written["decision"]["kind"] != "refused":
         written["run"] = changed(record, id=run.id, sequence=run.emitter.sequence)
+    _count_aside(state, run, written)
     run.settled = written["decision"]["kind"] in ("done", "refused")
     run.appended = []
     return written
+
+
+def _count_aside(state: AgentState, run: Run, written: dict[str, Any]) -> None:
+    """Add what the step has used beside its answers to the totals of the run and the thread."""
+    if run.aside is None:
+        return
+    written["usage"] = added(written.get("usage") or state.get("usage") or {}, run.aside)
+    if "run" in written:
+        before = written["run"].get("aside") or {}
+        written["run"] = changed(written["run"], aside=added(before, run.aside))
 
 
 def _is_open(record: RunRecord | None, run: Run) -> bool:

@@ -66,6 +66,7 @@ async def _summary(state: AgentState, run: Run, older: Sequence[AnyMessage]) -> 
     )
     async for event in provider.stream(request):
         if isinstance(event, StreamEnd):
+            run.spend(event.message)
             failed = stop_reason(event.message) in (ERROR, ABORTED)
             return "" if failed else event.message.text.strip()
     return ""

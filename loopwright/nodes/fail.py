@@ -5,8 +5,9 @@ A failed *answer* is not a fault: it is an assistant message and ends in `finish
 
 from loopwright.events import AgentEnd, TurnEnd
 from loopwright.nodes.stop_hook import close_open_calls
-from loopwright.outcome import outcome_of, usage_of
+from loopwright.outcome import outcome_of
 from loopwright.runs import Run, Update, changed
+from loopwright.spending import usage_of
 from loopwright.state.messages import ABORTED, ERROR, failure
 from loopwright.state.repair import interrupted
 from loopwright.state.schema import AgentState, Decision, held_results
@@ -33,7 +34,7 @@ async def fail(state: AgentState, run: Run) -> Update:
         status="cancelled" if reason == ABORTED else "failed",
         reason="aborted" if reason == ABORTED else "fault",
         messages=[message],
-        usage=usage_of(state["messages"][record["first"] :]),
+        usage=usage_of(state["messages"][record["first"] :], record.get("aside")),
         turns=record["turn"],
         error=error,
     )

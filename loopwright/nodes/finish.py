@@ -7,8 +7,9 @@ from langchain_core.messages import AnyMessage
 
 from loopwright.events import AgentEnd, RunStatus
 from loopwright.limits import STATUSES
-from loopwright.outcome import outcome_of, usage_of
+from loopwright.outcome import outcome_of
 from loopwright.runs import Run, Update, changed
+from loopwright.spending import usage_of
 from loopwright.state.messages import ABORTED, calls, error_of, stop_reason
 from loopwright.state.schema import AgentState, Decision
 from loopwright.watching import TOKEN_BUDGET
@@ -24,7 +25,7 @@ async def finish(state: AgentState, run: Run) -> Update:
         status=status,
         reason=reason,
         messages=produced,
-        usage=usage_of(produced),
+        usage=usage_of(produced, record.get("aside")),
         turns=record["turn"],
         error=_error(reason, state["messages"]) if status == "failed" else None,
     )

@@ -16,7 +16,6 @@ from loopwright.events import MessageStart, MessageUpdate
 from loopwright.failpoints import reach
 from loopwright.hooks import KeptContext, settled
 from loopwright.limits import CALLS, announced
-from loopwright.outcome import usage_of
 from loopwright.planning import speaking, with_plan
 from loopwright.providers.contract import (
     ModelRequest,
@@ -29,6 +28,7 @@ from loopwright.providers.contract import (
 from loopwright.providers.protocol import bounds_answers, checked
 from loopwright.runs import Run, Update, changed, context
 from loopwright.signals import Aborted
+from loopwright.spending import added, usage_of
 from loopwright.state.call_ids import with_own_call_ids
 from loopwright.state.messages import (
     ABORTED,
@@ -69,7 +69,7 @@ async def model(state: AgentState, run: Run) -> Update:
         **kept,
         "decision": Decision(kind=_kind(message)),
         "run": changed(state["run"], overflow=False),
-        "usage": _added(state.get("usage") or {}, message),
+        "usage": added(state.get("usage") or {}, usage_of([message])),
     }
 
 
@@ -153,6 +153,7 @@ class _Stream:
         """
         id = self.id if self.started else self.run.identify(message).id
         final = message if message.id == id else message.model_copy(update={"id": id})
+        final = self.run.priced(final)
         final = with_own_call_ids(final, set() if self.run.ids is None else self.run.ids.calls)
         await (self.run.complete(final) if self.started else self.run.append(final))
         return final
@@ -178,9 +179,3 @@ def _events(provider: Provider, request: ModelRequest, run: Run) -> AsyncIterato
         used = set() if run.ids is None else run.ids.calls
         events = checked(events, request, run.settings, used)
     return events
-
-
-def _added(usage: dict[str, int], message: AIMessage) -> dict[str, int]:
-    """The thread's token totals with one more answer; an answer without usage adds nothing."""
-    counted = usage_of([message])
-    return {name: usage.get(name, 0) + counted[name] for name in counted}

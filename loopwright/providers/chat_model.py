@@ -22,6 +22,7 @@ from loopwright.providers import finish
 from loopwright.providers.assembly import Answer
 from loopwright.providers.contract import ModelRequest, StreamEnd, StreamEvent, StreamStart
 from loopwright.providers.dialect import GENERIC, Dialect
+from loopwright.providers.estimates import counted
 from loopwright.providers.failures import classify, redacted
 from loopwright.providers.outgoing import Outgoing
 from loopwright.providers.reading import AbortableReader
@@ -138,15 +139,15 @@ class ChatModelProvider:
                 for piece in pieces:
                     yield piece
             if request.signal.aborted:
-                yield StreamEnd(message=answer.aborted())
+                yield StreamEnd(message=counted(answer.aborted(), request))
                 return
             failure = _failure(answer, chunks.error, _secrets(model, request.api_key))
         if failure is not None:
-            yield StreamEnd(message=answer.failed(str(failure), failure.kind))
+            yield StreamEnd(message=counted(answer.failed(str(failure), failure.kind), request))
             return
         for piece in answer.close():
             yield piece
-        yield StreamEnd(message=answer.message())
+        yield StreamEnd(message=counted(answer.message(), request))
 
     def _target(self, request: ModelRequest, names: ToolNames) -> Target:
         return Target(

@@ -9,6 +9,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from typing_extensions import TypedDict
 
 from loopwright.errors import StateError
+from loopwright.spending import Usage
 
 DecisionKind = Literal[
     "opening",
@@ -61,6 +62,7 @@ class RunRecord(TypedDict):
     ledger of the first message that this run produced. `status` is `running` until `finish` or
     `fail` has written `ended`; a loaded `running` means that the run died. `concluding` says that
     its tokens are used up and the model was told so. `tree` is there if model calls are counted.
+    `aside` is what requests have used whose answers are not in the ledger.
     """
 
     id: str
@@ -72,6 +74,7 @@ class RunRecord(TypedDict):
     overflow: bool
     tree: NotRequired[Tree]
     concluding: NotRequired[bool]
+    aside: NotRequired[Usage]
 
 
 class View(TypedDict):
@@ -172,8 +175,8 @@ class AgentState(TypedDict):
     plan: StoredPlan | None
     """The plan as JSON, written by `stop_hook`; `load` starts a new run's counts."""
 
-    usage: dict[str, int]
-    """Token totals of the thread, written by `model`."""
+    usage: Usage
+    """Tokens and cost of the thread, written by `model`; the guard adds what is used aside."""
 
     result: dict[str, Any]
     """The outcome of the last run, written by `finish` and `fail`."""

@@ -7,6 +7,7 @@ put into a file, and where an imported thread is stored, is decided in `stored`.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, BinaryIO
 
 from langchain_core.messages import AnyMessage, ToolMessage, message_to_dict, messages_from_dict
@@ -185,7 +186,7 @@ def _state(line: _Line) -> dict[str, Any]:
     return {
         "system_prompt": prompt,
         "compaction": _view(line, value["compaction"]),
-        "usage": {str(name): _count(line, count) for name, count in usage.items()},
+        "usage": {str(name): _amount(line, name, used) for name, used in usage.items()},
         "plan": _plan(line, value["plan"]),
         "results": results,
     }
@@ -252,6 +253,19 @@ def message_of(value: Any) -> AnyMessage:
 def _count(line: _Line, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise line.wrong(f"{str(value)[:40]!r} is no count")
+    return value
+
+
+def _amount(line: _Line, name: str, value: Any) -> int | float | bool | None:
+    """A total of `spending.Usage`: tokens, or a cost that may not be known, or a mark."""
+    if name == "estimated" and isinstance(value, bool):
+        return value
+    if name not in ("cost", "known_cost"):
+        return _count(line, value)
+    if value is None and name == "cost":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+        raise line.wrong(f"{str(value)[:40]!r} is no cost")
     return value
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from loopwright.limits import cost_of
+from loopwright.spending import cost_of
 from loopwright.state.call_ids import CALL_BLOCKS
 from loopwright.state.messages import calls, stop_reason
 from loopwright.telemetry.fitting import Fitted
@@ -61,7 +61,7 @@ class Lines(StepListener):
         if step.type == "run":
             produced = self._digests_of(step.data["produced"])
             ending = {n: v for n, v in step.data.items() if n in _ENDING}
-            ending |= {"cost": _total(step.data["produced"]), "produced": produced}
+            ending |= {"cost": step.data.get("usage", {}).get("cost"), "produced": produced}
             self._line(step, "end", step.over, ending, seconds=step.seconds)
         elif step.type == "model":
             self._line(step, "model", step.over, self._asked(step.data), seconds=step.seconds)
@@ -117,7 +117,7 @@ class Lines(StepListener):
         answer = data.get("answer")
         if isinstance(answer, AIMessage):
             told |= {"stop": stop_reason(answer), "usage": answer.usage_metadata}
-            told["cost"] = cost_of(answer) or None
+            told["cost"] = cost_of(answer)
         return told
 
     def _digests_of(self, messages: Iterable[BaseMessage], *, keep: bool = False) -> list[str]:
@@ -155,10 +155,6 @@ def _without_ids(content: Any) -> Any:
         else block
         for block in content
     ]
-
-
-def _total(messages: Iterable[BaseMessage]) -> float | None:
-    return sum(cost_of(m) for m in messages if isinstance(m, AIMessage)) or None
 
 
 def encoded(line: Line) -> bytes:

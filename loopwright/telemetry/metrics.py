@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage
 
 from loopwright.clock import Clock, SystemClock
 from loopwright.runs import Run
+from loopwright.spending import cost_of
 from loopwright.telemetry.recording import Recorder
 from loopwright.telemetry.steps import Step, StepListener
 
@@ -34,6 +35,9 @@ MODEL_SECONDS = "gen_ai.client.operation.duration"
 
 TOKENS = "gen_ai.client.token.usage"
 """Histogram of the tokens of a request, by type: input and output."""
+
+COST = "loopwright.model.cost"
+"""Histogram of the US dollars that a request has cost, where that is known."""
 
 Attributes = Mapping[str, str | bool | int]
 
@@ -97,6 +101,10 @@ class Meter(StepListener):
         self._metrics.histogram(MODEL_SECONDS, step.seconds, {**about, **failed})
         for type, tokens in tokens_of(step).items():
             self._metrics.histogram(TOKENS, tokens, {**about, "gen_ai.token.type": type})
+        answer = step.data.get("answer")
+        cost = cost_of(answer) if isinstance(answer, AIMessage) else None
+        if cost is not None:
+            self._metrics.histogram(COST, cost, about)
 
 
 def model_attributes(step: Step) -> dict[str, str]:

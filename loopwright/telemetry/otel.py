@@ -138,11 +138,12 @@ class OtelMetrics:
 
     def _instrument(self, name: str, create: Any) -> Any:
         if name not in self._instruments:
-            unit = "s" if name.endswith(".duration") else ""
-            self._instruments[name] = create(
-                name, unit="{token}" if name.endswith("token.usage") else unit
-            )
+            ends = (unit for end, unit in _UNITS.items() if name.endswith(end))
+            self._instruments[name] = create(name, unit=next(ends, ""))
         return self._instruments[name]
+
+
+_UNITS = {".duration": "s", "token.usage": "{token}", ".cost": "USD"}
 
 
 def _nanoseconds(seconds: float) -> int:

@@ -8,8 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from loopwright.limits import cost_of
-from loopwright.outcome import usage_of
+from loopwright.spending import cost_of, usage_of
 from loopwright.state.messages import calls, stop_reason
 from loopwright.state.moments import Moment
 from loopwright.stored import StoredThreads
@@ -61,8 +60,8 @@ def _outcome(agent: StoredThreads, thread: str, moment: Moment) -> dict[str, Any
 
 def _tree(moment: Moment, end: dict[str, Any], messages: Sequence[AnyMessage]) -> Branch:
     parts = [f"run {str(moment.run)[:8]}", moment.time[:19].replace("T", " "), ending_text(end)]
-    parts += [f"{moment.turn} turns", usage_text(usage_of(messages))]
-    parts.append(cost_text(sum(cost_of(message) for message in messages)))
+    usage = usage_of(messages)
+    parts += [f"{moment.turn} turns", usage_text(usage), cost_text(usage["cost"])]
     top = Branch("  ".join(part for part in parts if part))
     results = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
     place, turn = top, 0

@@ -8,6 +8,7 @@ from langchain_core.messages import AnyMessage
 from loopwright.events import AgentEnd
 from loopwright.nodes.fail import fail
 from loopwright.settings import Settings
+from loopwright.spending import usage_of
 from loopwright.state.messages import error_of, stop_reason
 from loopwright.state.repair import INTERRUPTED
 from loopwright.state.schema import Decision
@@ -89,4 +90,5 @@ async def test_usage_counts_what_was_answered_before_the_fault() -> None:
     usage: Any = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
     counted = said("", ("c1", "t", {})).model_copy(update={"usage_metadata": usage})
     ended = await rig(counted, RuntimeError("boom")).run({"messages": "hi"})
-    assert ended.usage == usage
+    assert ended.usage == usage_of([counted])
+    assert ended.usage["total_tokens"] == 3

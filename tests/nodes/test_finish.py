@@ -7,6 +7,7 @@ from langchain_core.messages import AnyMessage
 
 from loopwright.events import AgentEnd
 from loopwright.nodes.finish import finish, verdict
+from loopwright.spending import usage_of
 from loopwright.state.messages import failure
 from loopwright.state.schema import Decision
 from tests.ledgers import answer, result, user
@@ -60,12 +61,13 @@ async def test_the_end_tells_what_this_run_produced_and_is_stored_without_it() -
         answer("old"),
         answer("new", text="done").model_copy(update={"usage_metadata": usage}),
     )
+    used = usage_of([new])
     before = state([user("u"), old, user("v"), new], "idle", run=record(first=2, turn=4))
     update = await finish(before, made.run)
     (end,) = made.events
     assert isinstance(end, AgentEnd)
     assert [m.id for m in end.messages] == ["v", "new"]
-    assert (end.status, end.reason, end.turns, end.usage) == ("completed", "answered", 4, usage)
+    assert (end.status, end.reason, end.turns, end.usage) == ("completed", "answered", 4, used)
     assert (end.thread, end.error) == ("t", None)
     assert update["decision"]["kind"] == "done"
     assert update["run"]["status"] == "ended"
@@ -73,7 +75,7 @@ async def test_the_end_tells_what_this_run_produced_and_is_stored_without_it() -
         "status": "completed",
         "reason": "answered",
         "final_text": "done",
-        "usage": usage,
+        "usage": used,
         "turns": 4,
         "thread": "t",
         "run_id": made.run.id,

@@ -233,7 +233,7 @@ async def test_usage_is_added_up_over_the_thread() -> None:
     made = rig(*[said("x").model_copy(update={"usage_metadata": usage})] * 2)
     for number in (1, 2):
         ended = await made.run({"messages": "hi"})
-        assert ended.usage == usage
+        assert ended.usage["total_tokens"] == 3
         snapshot = await made.graph.aget_state({"configurable": {"thread_id": "t"}})
         assert snapshot.values["usage"]["total_tokens"] == 3 * number
 

@@ -47,7 +47,9 @@ def event(delta: dict[str, Any], stop: str | None = None, **fields: Any) -> dict
 
 
 async def test_an_answer_is_streamed_and_comes_complete_at_the_end() -> None:
-    told = await ask_server(Response(text="It is fine."))
+    told = await ask_server(
+        Response(text="It is fine.", usage={"input_tokens": 1, "output_tokens": 3})
+    )
     assert told.pieces == [
         ("text_start", 0, ""),
         ("text_delta", 0, "It "),

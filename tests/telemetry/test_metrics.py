@@ -45,7 +45,10 @@ MODEL = {
 
 def test_runs_turns_tools_and_models_are_measured() -> None:
     seen = Seen()
-    script = [Response(calls=[("c1", "fail", {})]), Response(text="done", usage=USAGE)]
+    script = [
+        Response(calls=[("c1", "fail", {})], usage=USAGE),
+        Response(text="done", usage=USAGE),
+    ]
     watch = Measured(seen, VirtualClock())
     with Agent(ScriptedModel(script), [fail], thread="t", observers=[watch]) as agent:
         agent.run("hi")
@@ -55,10 +58,15 @@ def test_runs_turns_tools_and_models_are_measured() -> None:
     assert seen.of(metrics.TOOL_CALLS) == [(1, {**tool, "error": True})]
     assert seen.of(metrics.TOOL_SECONDS) == [(0, tool)]
     assert seen.of(metrics.MODEL_SECONDS) == [(0, MODEL), (0, MODEL)]
-    assert seen.of(metrics.TOKENS) == [
-        (3, {**MODEL, "gen_ai.token.type": "input"}),
-        (4, {**MODEL, "gen_ai.token.type": "output"}),
-    ]
+    assert (
+        seen.of(metrics.TOKENS)
+        == [
+            (3, {**MODEL, "gen_ai.token.type": "input"}),
+            (4, {**MODEL, "gen_ai.token.type": "output"}),
+        ]
+        * 2
+    )
+    assert seen.of(metrics.COST) == []
     assert seen.of(metrics.RUNS) == [(1, {"status": "completed", "reason": "answered"})]
     assert seen.of(metrics.RUN_SECONDS) == [(0, {"status": "completed"})]
 

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from loopwright.events import AnyEvent, MessageEnd, Repetition, TurnEnd
 from loopwright.hooks import NextTurn, TurnContext, settled
-from loopwright.outcome import RunResult, usage_of
+from loopwright.outcome import RunResult
 from loopwright.planning import planned
 from loopwright.plans import Plan
 from loopwright.presets.planner.observer import Trace
@@ -23,6 +23,7 @@ from loopwright.presets.planner.state import (
     tool_results,
 )
 from loopwright.settings import Settings
+from loopwright.spending import usage_of
 from loopwright.state.messages import calls, error_of
 
 Observe = Callable[[AgentState], AgentState | Awaitable[AgentState]]

@@ -11,6 +11,7 @@ from tests.conformance.suites import (
     plan_drift,
     planner_loop,
     repair,
+    token_estimate,
     tool_argument_bounds,
     transcript_validation,
 )
@@ -25,6 +26,7 @@ SUITES: dict[str, Driver] = {
     "plan_drift": plan_drift.drive,
     "planner_loop": planner_loop.drive,
     "repair": repair.drive,
+    "token_estimate": token_estimate.drive,
     "tool_argument_bounds": tool_argument_bounds.drive,
     "transcript_validation": transcript_validation.drive,
 }
