@@ -11,7 +11,10 @@ from typing import Any, Literal, cast
 from langchain_core.messages import AIMessage, AnyMessage
 
 from loopwright.events import AgentEnd, RunStatus
+from loopwright.providers.finish import is_filtered
 from loopwright.spending import Usage, nothing
+from loopwright.state.messages import LENGTH, calls, stop_reason
+from loopwright.state.notes import rule_of
 
 ResultStatus = RunStatus | Literal["queued"]
 
@@ -40,6 +43,11 @@ class RunResult:
     run_id: str
     interrupts: list[Any] = field(default_factory=list)
     error: dict[str, str] | None = None
+    truncated: bool = False
+    """Whether the last answer stopped at the model's output limit."""
+
+    filtered: bool = False
+    """Whether the provider withheld the last answer or a part of it, or the model refused."""
 
     def _repr_html_(self) -> str:
         """A notebook shows the answer and how the run ended; all text is escaped."""
@@ -60,6 +68,7 @@ def result_of(end: AgentEnd) -> RunResult:
         run_id=end.run_id,
         interrupts=list(end.interrupts),
         error=end.error,
+        **marks(end.messages),
     )
 
 
@@ -88,10 +97,28 @@ def outcome_of(end: AgentEnd, run_id: str) -> dict[str, Any]:
         "thread": end.thread,
         "run_id": run_id,
         "error": end.error,
+        **marks(end.messages),
     }
 
 
 def final_text(messages: Sequence[AnyMessage]) -> str:
-    """The text of the last assistant message, empty if there is none."""
+    """The text of the last assistant message with the parts that it continues; empty if there is
+    none. A part is a text that was cut off, with nothing but the loop's note behind it.
+    """
+    parts: list[str] = []
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            is_part = stop_reason(message) == LENGTH and not calls(message)
+            if parts and not is_part:
+                break
+            parts.append(str(message.text))
+        elif parts and rule_of(message) is None:
+            break
+    return "".join(reversed(parts))
+
+
+def marks(messages: Sequence[AnyMessage]) -> dict[str, bool]:
+    """What the last answer's end says about it, by the fields of a result."""
     last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
-    return "" if last is None else str(last.text)
+    reason = "" if last is None else stop_reason(last)
+    return {"truncated": reason == LENGTH, "filtered": is_filtered(reason)}

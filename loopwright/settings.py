@@ -20,8 +20,7 @@ RepetitionPolicy = Literal["off", "first_repeat", "graded"]
 ForeignThinking = Literal["drop", "text"]
 
 
-FROM_ZERO = {"at_least": 0}
-"""What is said of a whole number that may be 0."""
+FROM_ZERO = {"at_least": 0}  # said of a whole number that may be 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +46,10 @@ class Limits:
 
     cost: float | None = None
     """US dollars that all answers of the run have cost, as far as that is known."""
+
+    length_rounds: int | None = field(default=3, metadata=FROM_ZERO)
+    """Answers in a row, cut at the output limit, that are asked for again or continued (K10). None:
+    texts are not continued, and cut calls are asked for again without a bound."""
 
     token_budget: int | None = field(default=None, metadata=FROM_ZERO)
     """Tokens of all answers of the run from which on it has to conclude: the model is told so once,
@@ -134,6 +137,10 @@ class Settings:
     """What becomes of a run that repeats itself (K16): `graded` warns of calls, cycles of calls and
     failures that go on unchanged, then ends it; `first_repeat` ends it at the second call that is
     the same. What would go on with it is not executed."""
+
+    empty_answers: Literal["nudge", "note", "keep"] = "nudge"
+    """What becomes of an answer without text and calls: `nudge` asks for another, once in a run;
+    `note` gives it a text that says so (nudge does it then); `keep` leaves it as it is (K24)."""
 
     repeatable: tuple[str, ...] = ()
     """Names of tools that may be called again and again with the same arguments, such as one that

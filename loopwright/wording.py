@@ -28,6 +28,24 @@ class Wording:
     )
     """What the model is told in the one request behind the turn limit."""
 
+    nudge: str = (
+        "Your last answer was empty. If the task is done, say so in one sentence; otherwise go on "
+        "with it."
+    )
+    """What the model is told once after an answer with neither text nor calls."""
+
+    go_on: str = "Your answer was cut off by the output limit. Go on exactly where it ended."
+    """What the model is told after a text that stopped at `length`."""
+
+    no_answer: str = "(The model ended without an answer.)"
+    """The text of an empty answer that ends a run."""
+
+    withheld: str = "(The answer was withheld by the provider: {word}.)"
+    """The text of an empty answer that was filtered or refused; `{word}` is the provider's."""
+
+    no_room: str = "(The output limit was reached before the model had written an answer.)"
+    """The text of an empty answer that stopped at `length` and ends a run."""
+
     repeated: str = (
         "Not executed: the run goes round in circles. {name} was called with the same arguments "
         "before."

@@ -16,8 +16,8 @@ LAYERS = (
     ("state",),
     ("providers", "memory", "tools"),
     (
-        *("hooks", "runs", "queues", "turns", "live"),
-        *("cancelling", "limits", "repetition", "watching"),
+        *("hooks", "outcome", "runs", "queues", "turns", "live"),
+        *("cancelling", "limits", "repetition", "unfinished", "watching"),
         *("wallet", "budgets", "plans", "planning"),
     ),
     ("calls", "approvals", "progress", "performing", "recovery"),

@@ -116,6 +116,14 @@ ENDINGS = [
         "test_the_token_budget",
     ),
     Ending(
+        "calls are cut off at the output limit too often in a row",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "failed",
+        "output_limit",
+        "test_calls_that_are_cut_again_and_again",
+    ),
+    Ending(
         "a call repeats others, as the policy on repetition says",
         "`stop_hook`: stopped",
         "`stop_hook` → `finish`",
@@ -339,6 +347,13 @@ async def test_the_token_budget(agent: Make) -> None:
     settings = Settings(limits=Limits(token_budget=10))
     made = agent(using(10), using(10), tools=[look], settings=settings)
     assert ending(await made.prompt("hi")) == ("limit", "token_budget")
+
+
+@pytest.mark.anyio
+async def test_calls_that_are_cut_again_and_again(agent: Make) -> None:
+    cut = Response(calls=[("1", "look", "{")], stop="length")
+    made = agent(cut, cut, tools=[look], settings=Settings(limits=Limits(length_rounds=1)))
+    assert ending(await made.prompt("hi")) == ("failed", "output_limit")
 
 
 @pytest.mark.anyio

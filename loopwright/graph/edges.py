@@ -42,6 +42,8 @@ def after_model(
         {
             "tools": "tool_batch",
             "satisfied": "stop_hook",
+            "empty": "stop_hook",
+            "cut": "stop_hook",
             "hard_stop": "stop_hook",
             "compact": "compact",
             "stopped": "finish",
@@ -58,12 +60,16 @@ def after_tool_batch(state: AgentState) -> Literal["stop_hook", "tool_batch", "f
 
 
 def after_stop_hook(state: AgentState) -> Literal["queue_drain", "finish", "fail"]:
-    """The run goes on unless a rule stopped it or the answer was a hard stop."""
+    """The run goes on unless a rule stopped it or the answer was a hard stop; whether an answer
+    that was empty or cut off asks for another one was decided by `model`.
+    """
     return _route(
         state,
         {
             "again": "queue_drain",
             "satisfied": "queue_drain",
+            "empty": "queue_drain",
+            "cut": "queue_drain",
             "hard_stop": "finish",
             "stopped": "finish",
         },

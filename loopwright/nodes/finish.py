@@ -12,6 +12,7 @@ from loopwright.runs import Run, Update, changed
 from loopwright.spending import usage_of
 from loopwright.state.messages import ABORTED, calls, error_of, stop_reason
 from loopwright.state.schema import AgentState, Decision
+from loopwright.unfinished import OUTPUT_LIMIT
 from loopwright.watching import TOKEN_BUDGET
 
 
@@ -52,6 +53,7 @@ _STOPPED: dict[str, RunStatus] = {
     **STATUSES,
     TOKEN_BUDGET: "limit",
     "context_overflow": "failed",
+    OUTPUT_LIMIT: "failed",
     "aborted": "cancelled",
 }
 
@@ -63,5 +65,11 @@ def _last_answer(messages: list[AnyMessage]) -> AnyMessage:
 def _error(reason: str, messages: list[AnyMessage]) -> dict[str, str] | None:
     if reason == "context_overflow":
         text = "the context does not fit the model and nothing is left to summarise"
+        return {"kind": reason, "message": text}
+    if reason == OUTPUT_LIMIT:
+        text = (
+            "the output limit of the model stops this: its tool calls were cut off again and again "
+            "and none was run; raise its limit (max_tokens), or ask for less in one step"
+        )
         return {"kind": reason, "message": text}
     return error_of(_last_answer(messages))

@@ -5,7 +5,6 @@ How a server is spoken to lives in `providers`; what the answer leads to is the 
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
@@ -30,19 +29,14 @@ from loopwright.runs import Run, Update, changed, context
 from loopwright.signals import Aborted
 from loopwright.spending import added, usage_of
 from loopwright.state.call_ids import with_own_call_ids
-from loopwright.state.messages import (
-    ABORTED,
-    ERROR,
-    calls,
-    failure,
-    new_id,
-    stop_reason,
-)
+from loopwright.state.messages import ERROR, failure, new_id
 from loopwright.state.schema import AgentState, Decision, View
+from loopwright.unfinished import AnswerKind, kind_of, visible
 
 
 async def model(state: AgentState, run: Run) -> Update:
-    """Ask once. Writes `tools`, `satisfied`, `hard_stop`, `compact`, or `stopped` if it was cut.
+    """Ask once. Writes `tools`, `satisfied`, `empty`, `cut`, `hard_stop`, `compact`, or `stopped`
+    if the run was cut.
 
     An answer with calls leads to `tools` whatever its stop reason, except error and aborted
     (S2-05).
@@ -56,27 +50,21 @@ async def model(state: AgentState, run: Run) -> Update:
     if not await drawn(state, run):
         return {**kept, "decision": Decision(kind="stopped", reason=CALLS)}
     try:
-        message = await refunding(state, run, _answer(provider, request, run))
+        message, kind = await refunding(state, run, _answer(state, provider, request, run))
     except Aborted:  # the run was cut: nothing of the answer is kept
         return {**kept, "decision": Decision(kind="stopped", reason="aborted")}
     except ContextOverflowError as error:
         if not state["run"]["overflow"]:
             record = changed(state["run"], overflow=True)
             return {**kept, "decision": Decision(kind="compact"), "run": record}
-        message = failure(str(error), kind=error.kind, reason=ERROR, model=name)
+        message, kind = failure(str(error), kind=error.kind, reason=ERROR, model=name), "hard_stop"
         await run.append(message)
     return {
         **kept,
-        "decision": Decision(kind=_kind(message)),
+        "decision": Decision(kind=kind),
         "run": changed(state["run"], overflow=False),
         "usage": added(state.get("usage") or {}, usage_of([message])),
     }
-
-
-def _kind(message: AIMessage) -> Any:
-    if stop_reason(message) in (ERROR, ABORTED):
-        return "hard_stop"
-    return "tools" if calls(message) else "satisfied"
 
 
 async def _transformed(state: AgentState, run: Run) -> tuple[list[AnyMessage], dict[str, View]]:
@@ -159,13 +147,16 @@ class _Stream:
         return final
 
 
-async def _answer(provider: Provider, request: ModelRequest, run: Run) -> AIMessage:
+async def _answer(
+    state: AgentState, provider: Provider, request: ModelRequest, run: Run
+) -> tuple[AIMessage, AnswerKind]:
     """Stream one answer into events and the ledger. Raises what the provider raises."""
     stream = _Stream(run, provider, request.model)
     async for event in _events(provider, request, run):
         reach("model")
         if isinstance(event, StreamEnd):
-            return await stream.end(event.message)
+            kind = kind_of(state, run, event.message)
+            return await stream.end(visible(run, event.message, kind)), kind
         await stream.tell(event)
     raise ModelError(f"the stream of provider {provider.id!r} ended without an answer")
 

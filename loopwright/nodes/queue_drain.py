@@ -16,6 +16,7 @@ from loopwright.settings import Settings
 from loopwright.state.schema import AgentState, Decision, View
 from loopwright.state.view import exceeds_window, measure
 from loopwright.turns import turn_context
+from loopwright.unfinished import ask_again
 from loopwright.watching import cautioned
 
 
@@ -46,7 +47,7 @@ async def queue_drain(state: AgentState, run: Run) -> Update:
         pending = await take(run, cursor, "steering")
     turn = state["run"]["turn"] + 1
     await run.emit(TurnStart(turn=turn))
-    await deliver(run, pending)
+    await (ask_again(run, kind) if pending is None else deliver(run, pending))
     return await _measured(state, run, {**update, "run": changed(state["run"], turn=turn)})
 
 

@@ -17,6 +17,7 @@ from loopwright.runs import Run, Update, ledger
 from loopwright.state.messages import Call, open_calls, tool_error
 from loopwright.state.schema import AgentState, Decision, DecisionKind
 from loopwright.turns import last_turn, turn_context
+from loopwright.unfinished import out_of_room
 from loopwright.watching import barred_by, warn
 
 
@@ -37,7 +38,7 @@ async def stop_hook(state: AgentState, run: Run) -> Update:
     await warn(state, run)
     await recount(state, run)
     plan, drift = followed(state, run, message, results)
-    if rule := barred_by(results) or drift:
+    if rule := barred_by(results) or drift or (kind == "again" and out_of_room(state, run)):
         return {**plan, "decision": Decision(kind="stopped", reason=rule)}
     return {**plan, "decision": await _after_turn(state, run, kind)}
 

@@ -4,7 +4,6 @@ Everything else about its control flow is the default's. Keeping agents between 
 gateway is done in `hermes_gateway`.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,24 +16,18 @@ from pydantic import SecretStr
 
 from loopwright.agent import Agent
 from loopwright.errors import UnknownThreadError
-from loopwright.events import AnyEvent, MessageEnd, TurnStart
+from loopwright.events import AnyEvent
 from loopwright.hooks import Hooks
 from loopwright.outcome import RunResult
 from loopwright.providers.wire import openai_form
 from loopwright.settings import Environment, Limits, Settings
-from loopwright.state.messages import LENGTH, as_messages, calls, stop_reason
+from loopwright.state.messages import as_messages, calls, stop_reason
 
 MAX_ITERATIONS = Limits().turns
 """Model calls of one conversation turn (S3-02)."""
 
 LIMIT_REACHED = "Reached maximum iteration count"
 """The final response of a run that the limit has ended (S3-08)."""
-
-CONTINUE = "Your answer was cut off by the output limit. Go on exactly where it ended."
-"""What the model is told when its text was cut off (S3-03)."""
-
-MOST_CONTINUATIONS = 3
-"""How often it is told so in one run."""
 
 PROMPT_FILES = ("SOUL.md", "MEMORY.md", "HERMES.md")
 """Persona, memory and project settings, in the order in which they stand in the prompt."""
@@ -118,7 +111,7 @@ class HermesAgent(Agent):
             self.system_prompt = self._prompt if isinstance(self._prompt, str) else self._prompt()
         if history is not None and list(history) != ledger_form(stored):
             self.state.messages[:] = as_messages(list(history))
-        remove = self.subscribe(_Listener(self))
+        remove = self.subscribe(self._pass_on)
         try:
             result = self.run(user_message)
         finally:
@@ -130,6 +123,10 @@ class HermesAgent(Agent):
             completed=result.status == "completed",
             reason=result.reason,
         )
+
+    def _pass_on(self, event: AnyEvent) -> None:
+        if self.callback is not None:
+            self.callback(event)
 
     def _stored_messages(self) -> list[AnyMessage]:
         with suppress(UnknownThreadError):
@@ -145,43 +142,14 @@ def run_conversation(
         return agent.run_conversation(user_message, history)
 
 
-class _Listener:
-    """Follows one run: passes its events on, and has a text that was cut off continued."""
-
-    def __init__(self, agent: HermesAgent) -> None:
-        self._agent, self._turn, self._continued = agent, 0, 0
-
-    async def __call__(self, event: AnyEvent) -> None:
-        if self._agent.callback is not None:
-            self._agent.callback(event)
-        if isinstance(event, TurnStart):
-            self._turn = event.turn
-        elif isinstance(event, MessageEnd) and self._goes_on(event.message):
-            self._continued += 1
-            await asyncio.to_thread(self._agent.follow_up, CONTINUE)
-
-    def _goes_on(self, message: AnyMessage) -> bool:
-        room = self._turn < self._agent.settings.limits.turns
-        return _is_cut(message) and room and self._continued < MOST_CONTINUATIONS
-
-
-def _is_cut(message: AnyMessage) -> bool:
-    """An answer whose text was cut off; cut calls are refused and asked for again by the core."""
-    cut = isinstance(message, AIMessage) and stop_reason(message) == LENGTH
-    return cut and not calls(message)
-
-
 def final_response(result: RunResult) -> str:
-    """The text of the last answer with the parts that it continues, or why there is none."""
+    """The text of the last answer with its earlier parts (S3-03), or why there is none."""
     if result.status == "failed":
         return f"No answer: {(result.error or {}).get('message', result.reason)}"
     answers = [m for m in result.messages if isinstance(m, AIMessage)]
     if not answers or calls(answers[-1]):
         return LIMIT_REACHED if result.status == "limit" else f"No answer: {result.reason}"
-    first = len(answers) - 1
-    while first and _is_cut(answers[first - 1]):
-        first -= 1
-    return "".join(str(answer.text) for answer in answers[first:])
+    return result.final_text
 
 
 def ledger_form(messages: Sequence[AnyMessage]) -> list[dict[str, Any]]:

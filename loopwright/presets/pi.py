@@ -33,7 +33,7 @@ WORDING = Wording(
     ),
 )
 COERCION = ArgumentRules(fill_nulls=True)
-UNBOUNDED = Limits(turns=1_000_000_000)
+UNBOUNDED = Limits(turns=1_000_000_000, length_rounds=None)
 
 
 class Refused(LoopwrightError):
@@ -42,13 +42,14 @@ class Refused(LoopwrightError):
 
 def settings_of(settings: Settings | None) -> Settings:
     """The settings with what Pi pins: no turn limit, a run may repeat itself, open calls stay open,
-    nothing is repaired.
+    nothing is repaired, an empty answer is one, and cut calls may be asked for again and again.
     """
     return replace(
         settings or Settings(),
         cancel_policy="leave",
         repair_policy="off",
         repetition="off",
+        empty_answers="keep",
         limits=UNBOUNDED,
     )
 

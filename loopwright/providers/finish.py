@@ -67,6 +67,11 @@ def stop_reason(word: str | None, *, has_calls: bool) -> str:
     return known if known in _FILTERED else str(word)
 
 
+def is_filtered(word: str | None) -> bool:
+    """Whether the word says that the provider withheld the answer, or the model refused."""
+    return (word or "").lower() in _FILTERED
+
+
 def is_failure(word: str | None) -> bool:
     """Whether the word says that the answer broke off on the provider's side."""
     return (word or "").lower() in _FAILED

@@ -21,6 +21,8 @@ DecisionKind = Literal[
     "tools",
     "again",
     "satisfied",
+    "empty",
+    "cut",
     "hard_stop",
     "stopped",
     "done",

@@ -26,6 +26,8 @@ TABLE: dict[Edge, dict[str, str]] = {
     edges.after_model: {
         "tools": "tool_batch",
         "satisfied": "stop_hook",
+        "empty": "stop_hook",
+        "cut": "stop_hook",
         "hard_stop": "stop_hook",
         "compact": "compact",
         "stopped": "finish",
@@ -38,6 +40,8 @@ TABLE: dict[Edge, dict[str, str]] = {
     edges.after_stop_hook: {
         "again": "queue_drain",
         "satisfied": "queue_drain",
+        "empty": "queue_drain",
+        "cut": "queue_drain",
         "hard_stop": "finish",
         "stopped": "finish",
     },

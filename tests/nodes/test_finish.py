@@ -80,6 +80,8 @@ async def test_the_end_tells_what_this_run_produced_and_is_stored_without_it() -
         "thread": "t",
         "run_id": made.run.id,
         "error": None,
+        "truncated": False,
+        "filtered": False,
     }
 
 

@@ -35,9 +35,10 @@ def look() -> str:
     ("answer", "kind"),
     [
         (said("done"), "satisfied"),
-        (said(""), "satisfied"),
-        (said("", stop="tool_use"), "satisfied"),
-        (said("cut", stop="length"), "satisfied"),
+        (said(""), "empty"),
+        (said(" \n", stop="tool_use"), "empty"),
+        (said("", stop="content_filter"), "satisfied"),
+        (said("cut", stop="length"), "cut"),
         (said("later", stop="deferred"), "satisfied"),
         (said("", ("c1", "t", {})), "tools"),
         (said("", ("c1", "t", {}), stop="stop"), "tools"),

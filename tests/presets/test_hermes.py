@@ -13,7 +13,6 @@ from langchain_core.messages import SystemMessage
 
 from loopwright import Agent, BusyThreadError, NestedCallError
 from loopwright.presets.hermes import (
-    CONTINUE,
     LIMIT_REACHED,
     MAX_ITERATIONS,
     HermesAgent,
@@ -124,7 +123,8 @@ def test_text_that_was_cut_off_is_continued_within_bounds() -> None:
     cut = Response(text="one ", stop="length")
     found = run_conversation("count", model=ScriptedModel([cut, "two"]))
     assert found["final_response"] == "one two"
-    assert [m["content"] for m in found["messages"]] == ["count", "one ", CONTINUE, "two"]
+    assert [m["role"] for m in found["messages"]] == ["user", "assistant", "system", "assistant"]
+    assert "Go on exactly where it ended" in found["messages"][2]["content"]
     endless = ScriptedModel([cut] * 9)
     assert run_conversation("count", model=endless)["final_response"] == "one " * 4
     assert len(endless.requests) == 4

@@ -30,6 +30,7 @@ LIMITS = Limits(
     argument_values=257,
     argument_entries=256,
     argument_characters=4096,
+    length_rounds=None,
     initial_messages=4096,
     result_characters=4096,
 )
@@ -42,6 +43,7 @@ SETTINGS = Settings(
     cancel_policy="cut",
     repair_policy="refuse",
     repetition="off",
+    empty_answers="keep",
     limits=LIMITS,
 )
 """The course's policies (S0-11 to S0-16, S0-22 to S0-24, S0-05; K1, K3)."""
