@@ -3,9 +3,7 @@
 Defaults are the default runtime's (K28); presets replace them. Nothing is read at import.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from math import inf
 from pathlib import Path
 from typing import Any, Literal, Self, get_args, get_origin
 
@@ -14,6 +12,13 @@ from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from loopwright.errors import ConfigurationError
+from loopwright.validation import (
+    require_kind,
+    require_known,
+    require_one_of,
+    require_positive,
+    require_whole,
+)
 
 QueueMode = Literal["one_at_a_time", "all"]
 RepetitionPolicy = Literal["off", "first_repeat", "graded"]
@@ -97,11 +102,7 @@ class Limits:
             if value is None and type(None) in get_args(bound.type):
                 continue
             least = bound.metadata.get("at_least", 1)
-            _require(bound.type, f"limits.{bound.name}", value, at_least=least)
-
-
-LARGEST_WHOLE = 2**53 - 1
-"""The largest whole number that every JSON reader keeps exactly."""
+            require_kind(bound.type, f"limits.{bound.name}", value, at_least=least)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,15 +196,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         for choice in (f for f in fields(self) if get_origin(f.type) is Literal):
-            _require_one_of(choice.name, getattr(self, choice.name), get_args(choice.type))
-        _require_whole("compaction_tail", self.compaction_tail, at_least=1)
+            require_one_of(choice.name, getattr(self, choice.name), get_args(choice.type))
+        require_whole("compaction_tail", self.compaction_tail, at_least=1)
         for name in ("request_offset", "plan_idle_revisions", "plan_revisions"):
-            _require_whole(name, getattr(self, name), at_least=0)
+            require_whole(name, getattr(self, name), at_least=0)
         if self.tool_timeout is not None:
-            _require_positive("tool_timeout", self.tool_timeout)
+            require_positive("tool_timeout", self.tool_timeout)
         for name in ("context_window", "keep_checkpoints"):
             if getattr(self, name) is not None:
-                _require_whole(name, getattr(self, name), at_least=1)
+                require_whole(name, getattr(self, name), at_least=1)
         if not 0 < self.compaction_threshold <= 1:
             raise ConfigurationError(
                 f"compaction_threshold is {self.compaction_threshold!r}: "
@@ -218,52 +219,12 @@ class Settings:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Raises ConfigurationError for a field that does not exist."""
-        _require_known("setting", data, cls)
-        _require_known("limit", data.get("limits", {}), Limits)
+        require_known("setting", data, cls)
+        require_known("limit", data.get("limits", {}), Limits)
         limits = Limits(**data.get("limits", {}))
         names = [name for name in ("tools", "repeatable") if data.get(name) is not None]
         lists = {name: tuple(data[name]) for name in names}
         return cls(**{**data, **lists, "limits": limits})
-
-
-def _require_known(word: str, given: Mapping[str, Any], kind: type[Any]) -> None:
-    unknown = set(given) - {field.name for field in fields(kind)}
-    if unknown:
-        raise ConfigurationError(f"unknown {word} {min(unknown)!r}", field=min(unknown))
-
-
-def _require_one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ConfigurationError(f"{name} is {value!r}: use {' or '.join(allowed)}", field=name)
-
-
-def _require_whole(name: str, value: object, *, at_least: int) -> None:
-    """A bool is not a whole number here, and neither is 3.0 (S0-01)."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not is_whole or not at_least <= value <= LARGEST_WHOLE:  # type: ignore[operator]
-        raise ConfigurationError(
-            f"{name} is {value!r}: use a whole number of at least {at_least} "
-            f"and at most {LARGEST_WHOLE}",
-            field=name,
-        )
-
-
-def _require(kind: object, name: str, value: object, *, at_least: int) -> None:
-    """What the type of a limit says: a switch, a whole number, a number above 0."""
-    if kind is bool:
-        if not isinstance(value, bool):
-            raise ConfigurationError(f"{name} is {value!r}: use True or False", field=name)
-    elif kind in (int, int | None):
-        _require_whole(name, value, at_least=at_least)
-    else:
-        _require_positive(name, value)
-
-
-def _require_positive(name: str, value: object) -> None:
-    """A finite number above 0; a bool is none."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < float(value) < inf:  # type: ignore[arg-type]
-        raise ConfigurationError(f"{name} is {value!r}: use a number above 0", field=name)
 
 
 def workspace_folder(path: str | Path) -> Path:

@@ -351,8 +351,8 @@ async def test_the_token_budget(agent: Make) -> None:
 
 @pytest.mark.anyio
 async def test_calls_that_are_cut_again_and_again(agent: Make) -> None:
-    cut = Response(calls=[("1", "look", "{")], stop="length")
-    made = agent(cut, cut, tools=[look], settings=Settings(limits=Limits(length_rounds=1)))
+    cut = [said("", (id, "look", "{"), stop="length") for id in ("1", "2")]
+    made = agent(*cut, tools=[look], settings=Settings(limits=Limits(length_rounds=1)))
     assert ending(await made.prompt("hi")) == ("failed", "output_limit")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 
-from loopwright.settings import LARGEST_WHOLE
+from loopwright.validation import LARGEST_WHOLE
 
 
 def merged(before: UsageMetadata | None, new: UsageMetadata) -> UsageMetadata:

@@ -29,9 +29,9 @@ from loopwright.presets.course.protocol import (
 from loopwright.presets.course.transcript import core_answer, thawed
 from loopwright.providers.contract import ModelRequest as CoreRequest
 from loopwright.providers.contract import StreamEnd, StreamEvent, StreamPiece, StreamStart
-from loopwright.settings import LARGEST_WHOLE
 from loopwright.state.messages import ERROR, STOP, TOOL_USE, Call, failure
 from loopwright.tools.arguments import DEFAULT_RULES, violations
+from loopwright.validation import LARGEST_WHOLE
 
 STREAM = "stream"
 """The kind of a failed answer whose model raised."""
