@@ -37,10 +37,16 @@ class Listeners:
         return lambda: (self._by_token.pop(token, None), None)[1]
 
     def __iter__(self) -> Iterator[Listener]:
-        last = -1
-        while (token := min((t for t in self._by_token if t > last), default=None)) is not None:
-            last = token
-            yield self._by_token[token]
+        heard = -1
+        while heard < self._newest():  # another pass for those that were added meanwhile
+            for token in [token for token in self._by_token if token > heard]:
+                heard = token
+                if token in self._by_token:
+                    yield self._by_token[token]
+
+    def _newest(self) -> int:
+        """The token of the one that came last, -1 if there is none."""
+        return next(reversed(self._by_token), -1)
 
 
 class View(Protocol):

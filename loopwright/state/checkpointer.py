@@ -113,8 +113,7 @@ class SqliteCheckpointer(KeepingSaver):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         place, id = place_of(config), get_checkpoint_id(config)
         with self._file.snapshot(self.serde) as reading:
-            row = reading.row(place, id)
-            if row is None:
+            if (row := reading.row(place, id)) is None:
                 return None
             found, held = reading.whole(place, row, self._file.waiting, self._compared)
             self._file.memo.read(place, held)
@@ -235,9 +234,10 @@ class SqliteCheckpointer(KeepingSaver):
     ) -> Storing:
         """The channel values of a checkpoint, stored."""
         held = self._file.memo.held(place)
-        before = next((known for known in held if known.checkpoint == parent), None)
-        before = before or reading.held(place, parent)
-        storing = Storing(reading.cursor, self.serde, place, before, held, self._compared)
+        known = next((known for known in held if known.checkpoint == parent), None)
+        before = known or reading.held(place, parent)
+        how = (self._compared, self._fold_writes)
+        storing = Storing(reading.cursor, self.serde, place, before, held, *how)
         versions = checkpoint["channel_versions"]
         newest = max((v for v in versions.values() if isinstance(v, int)), default=0)
         for channel, value in checkpoint["channel_values"].items():
@@ -268,7 +268,7 @@ class SqliteCheckpointer(KeepingSaver):
     ) -> None:
         place, task = self._task_of(config, writes, task_id, task_path)
         if writes and not self._waits(place, task):
-            await self.database.hop(self._file.commit, place, task, self.serde)
+            await self.database.here(self._file.commit, place, task, self.serde)
 
     def _task_of(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task: str, path: str

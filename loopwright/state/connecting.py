@@ -22,6 +22,8 @@ BUSY_TIMEOUT = 10.0
 SLICE = 1.0
 """and seconds that it goes on waiting when nobody waits for it any more."""
 PAUSE = 0.005
+PAGES = 4_000
+"""Length of the write-ahead log, in pages, at which a commit copies it into the file itself."""
 LOG_LIMIT = 4 * 1024 * 1024
 """Bytes that the write-ahead log keeps on the disk once its content is in the file."""
 
@@ -34,6 +36,16 @@ class WaitingConnection(sqlite3.Connection):
     was_refused = False
     """Whether the last statement that had to wait has waited in vain."""
 
+    @contextmanager
+    def impatient(self) -> Iterator[None]:
+        """While this lasts, no statement waits for a lock."""
+        self.was_refused = False
+        self.execute("PRAGMA busy_timeout=0")
+        try:
+            yield
+        finally:
+            self.execute(f"PRAGMA busy_timeout={int(SLICE * 1000)}")
+
     def cursor(self, factory: Any = None) -> Any:
         return super().cursor(factory or _WaitingCursor)
 
@@ -43,36 +55,44 @@ class WaitingConnection(sqlite3.Connection):
     def executescript(self, script: str) -> Any:
         return self.cursor().executescript(script)
 
-    def wait(self, statement: Callable[[], R]) -> R:
-        """Do what a statement does; again, as long as it may wait, if the file is locked."""
-        deadline = 0.0
+    def again(self, statement: Callable[[], R], error: sqlite3.OperationalError) -> R:
+        """What a statement gives that raised this: it is done again, as long as it may wait, if it
+        was for a lock."""
+        deadline = time.monotonic() + BUSY_TIMEOUT - SLICE
         while True:
+            code = getattr(error, "sqlite_errorcode", 0)
+            # Another one has written since this transaction began to read: it cannot go on.
+            outdated = code == sqlite3.SQLITE_BUSY_SNAPSHOT and self.in_transaction
+            if code & 0xFF != sqlite3.SQLITE_BUSY or outdated:
+                raise error
+            if time.monotonic() >= deadline or self.is_left():
+                self.was_refused = True
+                raise error
+            time.sleep(PAUSE)  # some locks SQLite itself does not wait for
             try:
                 done = statement()
                 self.was_refused = False
                 return done
-            except sqlite3.OperationalError as error:
-                code = getattr(error, "sqlite_errorcode", 0)
-                # Another one has written since this transaction began to read: it cannot go on.
-                outdated = code == sqlite3.SQLITE_BUSY_SNAPSHOT and self.in_transaction
-                if code & 0xFF != sqlite3.SQLITE_BUSY or outdated:
-                    raise
-                now = time.monotonic()
-                deadline = deadline or now + BUSY_TIMEOUT - SLICE
-                if now >= deadline or self.is_left():
-                    self.was_refused = True
-                    raise
-                time.sleep(PAUSE)  # some locks SQLite itself does not wait for
+            except sqlite3.OperationalError as next_error:
+                error = next_error
 
 
 class _WaitingCursor(sqlite3.Cursor):
     connection: WaitingConnection
 
     def execute(self, *given: Any) -> Any:
-        return self.connection.wait(lambda: super(_WaitingCursor, self).execute(*given))
+        try:
+            return super().execute(*given)
+        except sqlite3.OperationalError as error:
+            return self.connection.again(lambda: super(_WaitingCursor, self).execute(*given), error)
 
     def executescript(self, script: str) -> Any:
-        return self.connection.wait(lambda: super(_WaitingCursor, self).executescript(script))
+        try:
+            return super().executescript(script)
+        except sqlite3.OperationalError as error:
+            return self.connection.again(
+                lambda: super(_WaitingCursor, self).executescript(script), error
+            )
 
 
 def require_file(path: str | Path) -> None:
@@ -127,6 +147,7 @@ def open_file(path: str, *, create: bool) -> WaitingConnection:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(f"PRAGMA wal_autocheckpoint={PAGES}")
             connection.execute(f"PRAGMA journal_size_limit={LOG_LIMIT}")
         except sqlite3.Error:
             connection.close()

@@ -54,7 +54,7 @@ class HoppingSaver(OpenedSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return await self.database.hop(self.put, config, checkpoint, metadata, new_versions)
+        return await self.database.here(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
         self,
@@ -63,7 +63,7 @@ class HoppingSaver(OpenedSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        await self.database.hop(self.put_writes, config, writes, task_id, task_path)
+        await self.database.here(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self.database.hop(self.delete_thread, thread_id)

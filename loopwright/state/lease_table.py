@@ -88,7 +88,7 @@ class LeaseTable:
         """
         if self.database.path != MEMORY:
             lease.run, lease.register = run, self
-            await self.database.hop(self._take, lease)
+            await self.database.here(self._take, lease)
 
     def _take(self, lease: Lease) -> None:
         _running.add(lease.run)

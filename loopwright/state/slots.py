@@ -64,6 +64,8 @@ class Storing:
     before: Held
     remembered: tuple[Held, ...]
     compared: int | None
+    by_version: bool = False
+    """Whether a channel whose version is its parent's is not looked at at all."""
     slots: dict[str, Slot] = field(default_factory=dict)
     lists: dict[str, HeldList] = field(default_factory=dict)
 
@@ -75,7 +77,9 @@ class Storing:
         snapshot = isinstance(value, _DeltaSnapshot)
         items = value.value if snapshot else value
         before = self.before.slots.get(channel)
-        if type(items) is list and items:
+        if self.by_version and not changed:
+            slot = self._kept(before, TINY if old else REPEATED)
+        elif type(items) is list and items:
             # A copy: a Topic extends its own list, maybe while this runs.
             slot = self._list(channel, tuple(items), before, changed, whole=value)
             if snapshot and rows_of(slot):

@@ -60,7 +60,8 @@ class SqliteLog:
         full: bool = False,
         lease: Lease | None = None,
     ) -> list[int]:
-        return await self.database.hop(self._append, thread, kind, bodies, full, lease)
+        store = self.database.hop if full else self.database.here  # the disk takes its time
+        return await store(self._append, thread, kind, bodies, full, lease)
 
     def read(self, thread: str, kinds: Sequence[str], after: int = 0) -> list[Entry]:
         query = _READ.format(",".join("?" * len(kinds)))
@@ -69,7 +70,7 @@ class SqliteLog:
         return [Entry(row[0], thread, row[1], json.loads(row[2])) for row in rows]
 
     async def poll(self, thread: str, kinds: Sequence[str], after: int = 0) -> list[Entry]:
-        return await self.database.hop(self.read, thread, kinds, after)
+        return await self.database.here(self.read, thread, kinds, after)
 
     def delete(self, thread: str) -> None:
         with self.database.transaction() as cursor:

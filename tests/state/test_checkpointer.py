@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 from loopwright.errors import DatabaseError
 from loopwright.state.checkpointer import SqliteCheckpointer
 from loopwright.state.database import Database
+from tests.support.databases import held
 from tests.support.graphs import on
 from tests.support.savers import count, folding, ours, size
 
@@ -162,14 +163,15 @@ async def test_a_cancelled_write_leaves_no_lock_behind(
     chat = graph(checkpointer)
     await chat.ainvoke({"messages": "hi"}, on("t"))
     config = (await chat.aget_state(on("t"))).config
-    for number in range(50):
-        write = asyncio.ensure_future(
-            checkpointer.aput_writes(config, [("messages", number)], f"task-{number}")
-        )
-        await asyncio.sleep(0)
-        write.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await write
+    with held(checkpointer.database):
+        for number in range(50):
+            write = asyncio.ensure_future(
+                checkpointer.aput_writes(config, [("messages", number)], f"task-{number}")
+            )
+            await asyncio.sleep(0)
+            write.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await write
     await checkpointer.database.hop(lambda: None)
     other = sqlite3.connect(path, timeout=0, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -297,7 +299,7 @@ def test_every_read_gives_new_objects(checkpointer: SqliteCheckpointer) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("opened", "commits"), [(ours, 5), (folding, 3)])
-async def test_a_checkpoint_is_one_commit_and_one_hop(
+async def test_a_checkpoint_is_one_commit_and_no_hop(
     path: Path, opened: Any, commits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run has three checkpoints, and two tasks whose writes are folded into them or not."""
@@ -316,7 +318,8 @@ async def test_a_checkpoint_is_one_commit_and_one_hop(
         await chat.ainvoke({"messages": [long("second")]}, on("t"), durability="sync")
         saver.database.connection.set_trace_callback(None)
         assert said.count("BEGIN IMMEDIATE") == commits
-        assert said.count("COMMIT") == hops[0] == commits + 1  # the thread is read once
+        assert said.count("COMMIT") == commits + 1  # the thread is read once,
+        assert hops[0] == 1  # and only that may take its time
 
 
 def test_a_checkpoint_that_cannot_be_stored_leaves_no_trace(

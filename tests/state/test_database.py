@@ -4,16 +4,20 @@ import asyncio
 import os
 import sqlite3
 import stat
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 import pytest
 
 from loopwright.errors import DatabaseError
 from loopwright.state import connecting
+from loopwright.state import database as database_module
 from loopwright.state.database import Database
+from tests.support.databases import held
 from tests.support.processes import output
 
 
@@ -297,7 +301,7 @@ def test_the_write_ahead_log_does_not_keep_its_greatest_size(tmp_path: Path) -> 
     database = Database(path)
     with database.transaction() as cursor:
         cursor.execute("CREATE TABLE t (a)")
-        cursor.executemany("INSERT INTO t VALUES (zeroblob(9000))", [()] * 1500)
+        cursor.executemany("INSERT INTO t VALUES (zeroblob(9000))", [()] * 3000)
     assert log.stat().st_size > 2 * connecting.LOG_LIMIT
     for _ in range(2):  # the first checkpoints, the second begins the log anew
         with database.transaction() as cursor:
@@ -399,3 +403,87 @@ def test_opening_it_again_keeps_the_locks_of_what_this_process_has_open(tmp_path
     assert output(count, path) == "1"
     first.close()
     second.close()
+
+
+@pytest.mark.anyio
+async def test_short_work_is_done_at_once_unless_it_would_have_to_wait(tmp_path: Path) -> None:
+    database = Database(tmp_path / "threads.db")
+
+    def where() -> str:
+        with database.transaction():
+            return threading.current_thread().name
+
+    here = threading.current_thread().name
+    assert await database.here(where) != here  # opening a file takes its time
+    assert await database.here(where) == here
+    with held(database):
+        work = asyncio.ensure_future(database.here(where))
+        await asyncio.sleep(0)
+        assert not work.done()
+    assert await work != here
+    database.submit(lambda: None)
+    assert await database.here(where) != here  # it does not overtake what was begun before
+    await database.settled()
+    assert await database.here(where) == here
+    database.close()
+
+
+@pytest.mark.anyio
+async def test_short_work_waits_for_the_lock_of_another_program_in_a_hop(tmp_path: Path) -> None:
+    database = Database(tmp_path / "threads.db")
+    with database.transaction() as cursor:
+        cursor.execute("CREATE TABLE t (a)")
+    other = sqlite3.connect(tmp_path / "threads.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    tries: list[str] = []
+
+    def work() -> None:
+        tries.append(threading.current_thread().name)
+        with database.transaction() as cursor:
+            cursor.execute("INSERT INTO t VALUES (1)")
+
+    waiting = asyncio.ensure_future(database.here(work))
+    await asyncio.sleep(0)
+    assert tries[0] == threading.current_thread().name and not waiting.done()
+    other.execute("COMMIT")
+    await waiting
+    assert len(tries) == 2 and tries[1] != tries[0]
+    with pytest.raises(KeyError):
+        await database.here(dict[str, int]().__getitem__, "what work raises is told")
+    assert database.connection.execute("PRAGMA busy_timeout").fetchone() == (1000,)
+    assert database.connection.execute("SELECT count(*) FROM t").fetchone() == (1,)
+    database.close()
+    other.close()
+
+
+@pytest.mark.anyio
+async def test_a_server_that_watches_for_blocking_calls_sees_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "blockbuster", ModuleType("blockbuster"))
+    database = Database(tmp_path / "threads.db")
+    assert database.connection
+    here = threading.current_thread().name
+    assert await database.here(lambda: threading.current_thread().name) != here
+    database.close()
+
+
+@pytest.mark.anyio
+async def test_the_log_of_an_event_loop_is_copied_into_the_file_by_the_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "COPY_EVERY", 3)
+    database = Database(tmp_path / "threads.db")
+    with database.transaction() as cursor:
+        cursor.execute("CREATE TABLE t (a)")
+    before = (tmp_path / "threads.db").stat().st_size
+
+    def work() -> None:
+        with database.transaction() as cursor:
+            cursor.execute("INSERT INTO t VALUES (zeroblob(9000))")
+
+    for _ in range(3):
+        await database.here(work)
+    await database.settled()
+    assert (tmp_path / "threads.db").stat().st_size > before
+    database.close()

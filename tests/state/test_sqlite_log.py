@@ -10,6 +10,7 @@ import pytest
 from loopwright.state.database import Database
 from loopwright.state.migrations import LINEAR
 from loopwright.state.sqlite_log import SqliteLog
+from tests.support.databases import held
 from tests.support.processes import output
 
 
@@ -43,7 +44,7 @@ def test_another_process_reads_and_appends(tmp_path: Path) -> None:
 async def test_the_async_methods_do_not_block_the_event_loop(tmp_path: Path) -> None:
     database = Database(tmp_path / "threads.db")
     log = SqliteLog(database)
-    with database.lock:
+    with held(database):
         poll = asyncio.ensure_future(log.poll("t", ["k"]))
         commit = asyncio.ensure_future(log.commit("t", "k", [1]))
         await asyncio.sleep(0)
