@@ -13,6 +13,10 @@ from typing_extensions import TypedDict
 COST, ESTIMATED = "cost", "estimated"
 """Keys in `response_metadata`: what an answer has cost, and whether its counts are estimates."""
 
+COSTS = "costs"
+"""Key in the metadata of a chunk: the costs reported so far, the last one counts. A list, since
+langchain puts together what all chunks say, and cannot with numbers."""
+
 
 class Usage(TypedDict, total=False):
     """Totals of a run or a thread. One that was stored by an earlier version may lack a field."""
@@ -81,6 +85,9 @@ def cost_of(message: AnyMessage) -> float | None:
     if not isinstance(message, AIMessage):
         return None
     metadata = message.response_metadata
+    costs = metadata.get(COSTS)
+    if isinstance(costs, list) and costs:
+        return _amount(costs[-1])
     for usage in (message.usage_metadata, metadata.get("usage"), metadata.get("token_usage")):
         if isinstance(usage, dict) and (cost := _amount(usage.get("cost"))) is not None:
             return cost

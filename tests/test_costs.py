@@ -19,7 +19,7 @@ from loopwright.providers.prices import Price
 from loopwright.runs import Run
 from loopwright.settings import Environment, Limits, Settings
 from loopwright.spending import cost_of, nothing, usage_of
-from loopwright.testing import OpenAIServer, Response
+from loopwright.testing import OpenAIServer, Response, SseReply
 from loopwright.testing.server import ScriptedReply
 from tests.support.graphs import rig
 from tests.support.providers import said
@@ -61,6 +61,21 @@ def test_a_request_a_turn_a_run_and_a_thread_have_their_cost() -> None:
     told = [cost_of(e.message) for e in events if isinstance(e, MessageEnd | TurnEnd)]
     assert [cost for cost in told if cost is not None] == [pytest.approx(ONE)] * 6
     assert next(e.usage for e in events if isinstance(e, AgentEnd)) == result.usage
+
+
+def test_a_cost_that_the_provider_reports_is_believed() -> None:
+    reported = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100, "cost": 0.5}
+    shape = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    running = [
+        {**shape, "choices": [{"index": 0, "delta": {"content": "a"}}], "usage": {"cost": 0.25}},
+        {**shape, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+        {**shape, "choices": [], "usage": reported},
+    ]
+    with OpenAIServer([SseReply(events=running)]) as server:
+        environment = Environment(base_url=server.base_url)
+        with Agent("custom/anything", environment=environment) as made:
+            used = made.run("hi").usage
+    assert (used["cost"], used["total_tokens"]) == (0.5, 1100)
 
 
 def test_a_model_without_a_price_has_an_unknown_cost_and_not_none() -> None:

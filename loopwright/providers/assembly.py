@@ -17,6 +17,7 @@ from loopwright.providers.arguments import ArgumentsError, parse_arguments
 from loopwright.providers.contract import StreamPiece
 from loopwright.providers.fragments import CallRouter, Fragment, PartialCall
 from loopwright.providers.usage import merged
+from loopwright.spending import COST, cost_of
 from loopwright.state.messages import ABORTED, ERROR, new_id
 from loopwright.text import clean_text
 
@@ -75,6 +76,7 @@ class Answer:
         self._positions: dict[PartialCall, int] = {}
         self._chunk = 0
         self._usage: UsageMetadata | None = None
+        self._cost: float | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -94,6 +96,8 @@ class Answer:
         self.finish_reason = finish.said(message.response_metadata) or self.finish_reason
         if message.usage_metadata is not None:
             self._usage = merged(self._usage, message.usage_metadata)
+        reported = cost_of(message)
+        self._cost = self._cost if reported is None else reported
         fragments = _fragments(message)
         if not isinstance(message, AIMessageChunk):
             self.whole = True
@@ -196,11 +200,12 @@ class Answer:
         about = {"stop_reason": reason, **self._producer}
         if self.finish_reason is not None:
             about["finish_reason"] = self.finish_reason
+        cost = {} if self._cost is None else {COST: self._cost}
         return AIMessage(
             content=_content(block.form() for block in self._blocks),
             id=self.message_id or new_id(),
             usage_metadata=self._usage,
-            response_metadata={**about, **errors},
+            response_metadata={**about, **cost, **errors},
             **fields,
         )
 

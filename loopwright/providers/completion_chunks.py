@@ -13,6 +13,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
 from loopwright.providers.usage import of_completions
+from loopwright.spending import COSTS
 
 _ABOUT = {"model": "model_name", "system_fingerprint": "", "service_tier": ""}
 """Fields of a payload that tell about the answer: langchain's name for them, if another."""
@@ -32,16 +33,21 @@ class CompletionReader:
         choice = _first_choice(payload)
         delta = _mapping(choice.get("delta")) or _mapping(choice.get("message"))
         finish = choice.get("finish_reason")
-        metadata = {"finish_reason": finish} if isinstance(finish, str) and finish else {}
+        metadata: dict[str, Any] = (
+            {"finish_reason": finish} if isinstance(finish, str) and finish else {}
+        )
         if metadata:
             about = {_ABOUT[name] or name: payload.get(name) for name in _ABOUT}
             metadata |= {name: value for name, value in about.items() if isinstance(value, str)}
+        usage = self._usage(payload, choice)
+        if usage is not None and "cost" in self._counts:
+            metadata[COSTS] = [self._counts["cost"]]
         # Not validated: langchain would complete and parse the arguments of every fragment.
         return AIMessageChunk.model_construct(
             content=_content(delta),
             tool_call_chunks=list(_call_chunks(delta)),
             response_metadata=metadata,
-            usage_metadata=self._usage(payload, choice),
+            usage_metadata=usage,
         )
 
     def _usage(self, payload: Mapping[str, Any], choice: Mapping[str, Any]) -> UsageMetadata | None:
