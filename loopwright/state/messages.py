@@ -22,6 +22,7 @@ from langchain_core.messages import (
 
 from loopwright.errors import InputError
 from loopwright.state.images import image_block
+from loopwright.text import clean_json, clean_text
 
 STOP = "stop"
 TOOL_USE = "tool_use"
@@ -120,6 +121,7 @@ def as_messages(prompt: Prompt, images: Sequence[Any] = ()) -> list[AnyMessage]:
     if images and not isinstance(prompt, str):
         raise InputError("images go with a text prompt: put them into the message instead")
     if isinstance(prompt, str):
+        prompt = clean_text(prompt)
         blocks: Any = [{"type": "text", "text": prompt}, *map(image_block, images)]
         return [HumanMessage(blocks if images else prompt, id=new_id())]
     items = [prompt] if isinstance(prompt, BaseMessage | dict) else list(prompt)
@@ -128,7 +130,7 @@ def as_messages(prompt: Prompt, images: Sequence[Any] = ()) -> list[AnyMessage]:
 
 def _as_message(item: Any) -> AnyMessage:
     if isinstance(item, str):
-        return HumanMessage(item, id=new_id())
+        return HumanMessage(clean_text(item), id=new_id())
     if isinstance(item, dict) and "__overwrite__" in (item.get("type"), *item):
         raise InputError("an input may not overwrite the transcript: fork the thread instead")
     try:
@@ -139,9 +141,11 @@ def _as_message(item: Any) -> AnyMessage:
         raise InputError("an input may not remove messages: fork the thread instead")
     if isinstance(message, BaseMessageChunk):
         message = message_chunk_to_message(message)
-    complete: AnyMessage = (
-        message if message.id else message.model_copy(update={"id": new_id()})  # type: ignore[assignment]
-    )
+    content = clean_json(message.content)  # a checkpoint would store "?" for half a pair
+    update = {} if content is message.content else {"content": content}
+    if not message.id:
+        update["id"] = new_id()
+    complete: AnyMessage = message.model_copy(update=update) if update else message  # type: ignore[assignment]
     return complete
 
 

@@ -5,6 +5,7 @@ sees them, because servers take system messages at the beginning only.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
@@ -29,4 +30,10 @@ def shown(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def _shown(row: AnyMessage) -> AnyMessage:
-    return HumanMessage(f"[System note] {row.text}", id=row.id) if rule_of(row) else row
+    return _as_user(row.id, row.text) if rule_of(row) else row
+
+
+@lru_cache(maxsize=256)
+def _as_user(id: str | None, text: str) -> HumanMessage:
+    """The same object for the same note: a request that goes on is told by identity."""
+    return HumanMessage(f"[System note] {text}", id=id)

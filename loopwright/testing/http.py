@@ -38,6 +38,8 @@ class ServerRequest:
     """Names in lower case."""
     body: Any
     """The JSON value that was sent, None if it was none."""
+    raw: bytes = b""
+    """The body as it came."""
     gone: Gate = field(default_factory=Gate)
 
 
@@ -56,7 +58,7 @@ async def read_request(reader: asyncio.StreamReader) -> ServerRequest | None:
         body = json.loads(raw)
     except ValueError:
         body = None
-    return ServerRequest(method, path, headers, body)
+    return ServerRequest(method, path, headers, body, raw)
 
 
 async def write_answer(

@@ -50,7 +50,7 @@ async def load(
     model = ScriptedModel(["Done."])
     report = RepairReport().counts()
     async with Agent(model, system_prompt=system_prompt) as agent:
-        await _store(agent, messages, "running" if died else "ended")
+        await store(agent, messages, "running" if died else "ended")
         async for event in agent.stream("Go on.", thread=THREAD):
             if isinstance(event, Repair):
                 report = event.report
@@ -66,7 +66,7 @@ def wire_row(message: BaseMessage) -> dict[str, Any]:
     return {**row, **{name: value for name, value in unknown.items() if value}}
 
 
-async def _store(
+async def store(
     agent: Agent, messages: Sequence[AnyMessage], status: Literal["running", "ended"]
 ) -> None:
     """Give a thread this transcript, and the record of the run that left it.

@@ -46,7 +46,8 @@ def seen(messages: Sequence[BaseMessage]) -> list[Any]:
         calls = [{**c, "id": numbers.setdefault(str(c["id"]), len(numbers))} for c in made]
         of = message.tool_call_id if isinstance(message, ToolMessage) else None
         answers = None if of is None else numbers.setdefault(of, len(numbers))
-        shown.append((message.type, message.content, message.name, calls, answers))
+        about = (message.type, message.content, message.name, message.additional_kwargs)
+        shown.append((*about, calls, answers))
     return shown
 
 

@@ -4,7 +4,7 @@ What a list of messages needs besides (pairing, images of a batch) lives in `for
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.messages import (
@@ -70,8 +70,8 @@ def user(message: HumanMessage, target: Target) -> HumanMessage:
 def answer(message: AIMessage, target: Target) -> AIMessage | None:
     """An assistant's message; None if nothing is left of it."""
     content = thinking.permitted(message, target)
-    keeps_extras = target.dialect.thinking_back == "standard" and thinking.is_own(message, target)
-    tool_calls = [_call(call, target.names, keeps_extras) for call in message.tool_calls]
+    signatures = thinking.signatures(message, target)
+    tool_calls = [_call(call, target.names, signatures) for call in message.tool_calls]
     tool_calls += [_mended_call(call, target.names) for call in message.invalid_tool_calls]
     content, beside = _spoken(content, target, has_calls=bool(tool_calls))
     if not content and not tool_calls:
@@ -121,7 +121,7 @@ def without(message: BaseMessage, parts: Collection[RequestPart]) -> BaseMessage
     content = thinking.without_thinking(content)
     if not content and not message.tool_calls:
         return None
-    made = [_call(call, ToolNames(), keeps_extras=False) for call in message.tool_calls]
+    made = [_call(call, ToolNames()) for call in message.tool_calls]
     return _bare(message, content=content, tool_calls=made)
 
 
@@ -144,13 +144,16 @@ def _name(message: BaseMessage, names: ToolNames) -> str | None:
     return None if message.name is None else names.sent(message.name)
 
 
-def _call(call: ToolCall, names: ToolNames, keeps_extras: bool) -> ToolCall:
-    """A call with clean arguments and no field beside its own (no signature, no index)."""
+def _call(
+    call: ToolCall, names: ToolNames, signatures: Mapping[str | None, Any] | None = None
+) -> ToolCall:
+    """A call with clean arguments and no field beside its own, but for a signature of its id."""
     args, name = clean_json(call["args"]), names.sent(call["name"])
-    if args is call["args"] and name is call["name"] and (len(call) == 4 or keeps_extras):
+    extras = (signatures or {}).get(call["id"])
+    if args is call["args"] and name is call["name"] and len(call) == 4 and extras is None:
         return call
     made = ToolCall(name=name, args=args, id=call["id"], type="tool_call")
-    if keeps_extras and (extras := dict(call).get("extras")):
+    if extras is not None:
         made |= {"extras": extras}  # type: ignore[misc]
     return made
 

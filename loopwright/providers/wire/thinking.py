@@ -37,6 +37,21 @@ def is_own(message: AIMessage, target: Target) -> bool:
     )
 
 
+def signatures(message: AIMessage, target: Target) -> dict[str | None, Any]:
+    """What signs the calls of an answer, by call id, if the target is given it back.
+
+    It stands in the blocks that repeat the calls: a call itself has no place for it.
+    """
+    if target.dialect.thinking_back != "standard" or not is_own(message, target):
+        return {}
+    blocks = message.content if isinstance(message.content, list) else []
+    return {
+        block.get("id"): block["extras"]
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") == "tool_call" and block.get("extras")
+    }
+
+
 def permitted(message: AIMessage, target: Target) -> Content:
     """The content of an answer without what the target may not see of its thinking."""
     content = _with_beside(message)
@@ -49,9 +64,17 @@ def permitted(message: AIMessage, target: Target) -> Content:
     for block in content:
         if kind(block) not in THINKING_BLOCKS:
             kept.append(block)
-        elif as_text and isinstance(block, dict) and (text := thought(block)).strip():
+        elif as_text and (text := _told(block)):
             kept.append({"type": "text", "text": text, TOLD: True})
     return kept
+
+
+def _told(block: Block) -> str:
+    """The thinking that can be read; empty for what is blank or encrypted."""
+    if isinstance(block, str) or kind(block) == "redacted_thinking" or block.get("redacted"):
+        return ""
+    text = thought(block)
+    return text if text.strip() else ""
 
 
 def _with_beside(message: AIMessage) -> Content:
