@@ -19,6 +19,7 @@ from langgraph.types import Command
 
 from loopwright import background
 from loopwright.background import require_loop
+from loopwright.clock import Clock, SystemClock
 from loopwright.emitter import Listener, Listeners
 from loopwright.errors import UnknownThreadError
 from loopwright.events import AnyEvent
@@ -54,8 +55,8 @@ class Agent(StoredThreads):
     `database` None keeps everything in memory; a `checkpointer` of your own may be given instead,
     with a `log` for its queues and its journal. `workspace` is the folder that file tools are
     confined to. `trace` is a file to which its runs are written, None the environment's; other
-    `observers` are called with each run. `prices` come before the list prices. Raises
-    ConfigurationError and DatabaseError.
+    `observers` are called with each run. Runs go by `clock`, `prices` come before the list prices,
+    and `fallback` are asked in turn (see Settings). Raises ConfigurationError and DatabaseError.
 
     Async methods run on the caller's event loop, `run` on one background loop per process. Use it
     as a context manager, or call `close` or `aclose`, to close the database.
@@ -80,19 +81,23 @@ class Agent(StoredThreads):
         trace: str | Path | None = None,
         observers: Iterable[Callable[[Run], None]] = (),
         prices: Prices | None = None,
+        fallback: Iterable[str | BaseChatModel | Provider] = (),
+        clock: Clock | None = None,
     ) -> None:
         environment, settings = environment or Environment(), settings or Settings()
         self.thread = thread or new_id()
         self._models = Models(environment, models)
         self._modes = QueueModes(settings.steering_mode, settings.follow_up_mode)
         name = self._models.add(environment.model if model is None else model)
+        others = tuple(map(self._models.add, fallback))
         traced = environment.trace if trace is None else trace
         self._trace = None if traced is None else Trace(traced, environment=environment)
         dependencies = Dependencies(
             resolve=self._models.resolve,
             tools=registry(tools),
             system_prompt=system_prompt,
-            settings=replace(settings, model=name),
+            settings=replace(settings, model=name, fallback=others or settings.fallback),
+            clock=clock or SystemClock(),
             hooks=hooks or Hooks(),
             listeners=Listeners(),
             queue_modes=self._modes,
@@ -102,11 +107,10 @@ class Agent(StoredThreads):
             observers=(*observers, *([self._trace] if self._trace else ())),
         )
         own = checkpointer is None
-        self._storage = (
-            sqlite_storage(database)
-            if checkpointer is None
-            else borrowed_storage(checkpointer, log, store)
-        )
+        if checkpointer is None:
+            self._storage = sqlite_storage(database)
+        else:
+            self._storage = borrowed_storage(checkpointer, log, store)
         self._close = weakref.finalize(self, self._storage.close)
         self._live = LiveState()
         self._loaded = own and database is None

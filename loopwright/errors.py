@@ -33,23 +33,21 @@ shows a client the text of Python's own errors only.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, get_args
 
-ModelErrorKind = Literal[
-    "authentication",
-    "rate_limit",
-    "timeout",
-    "connection",
-    "server",
-    "bad_request",
-    "content_policy",
-    "context_overflow",
-    "protocol",
-    "unknown",
-]
+_Lasting = Literal["auth", "bad_request", "billing", "content_policy", "storage_full", "tls"]
+_OfOurs = Literal["bug", "cancelled"]
+_Passing = Literal["network", "overloaded", "protocol", "rate_limit", "server_error", "timeout"]
+ModelErrorKind = Literal[_Lasting, _OfOurs, _Passing, "context_overflow", "unknown"]
+"""How a request to a model failed; `protocol` is an answer that was broken or cut off."""
+
+ModelAction = Literal["retry", "fatal", "compact"]
+"""What follows from a failure: the same request again, none, or one with a smaller context."""
 
 RequestPart = Literal["images", "thinking"]
 """A part of a request without which it can be sent again, if a server refuses that part."""
+
+_FATAL = get_args(Literal[_Lasting, _OfOurs])
 
 
 class LoopwrightError(Exception):
@@ -113,11 +111,12 @@ class Holder:
 
     def __str__(self) -> str:
         """`process 7 on box has run it since 2026-01-31 12:00:00 UTC`, and until when."""
-        who = f"process {self.process} on {self.host} has run it since {_moment(self.since)}"
-        return who if self.expires is None else f"{who}, with a lease until {_moment(self.expires)}"
+        who = f"process {self.process} on {self.host} has run it since {moment(self.since)}"
+        return who if self.expires is None else f"{who}, with a lease until {moment(self.expires)}"
 
 
-def _moment(seconds: float) -> str:
+def moment(seconds: float) -> str:
+    """Unix time as an error tells it."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -229,14 +228,34 @@ class DatabaseError(LoopwrightError):
 
 
 class ModelError(LoopwrightError):
-    """A request to a model failed. `kind` says how, `status` is the HTTP status if any."""
+    """A request to a model failed.
+
+    `kind` says how, `status` is the HTTP status if there was one, `retry_after` the seconds that
+    the server asks to wait (None: it names none that counts), `refused` the part of the request
+    that the server does not take.
+    """
 
     def __init__(
-        self, message: str, *, kind: ModelErrorKind = "unknown", status: int | None = None
+        self,
+        message: str,
+        *,
+        kind: ModelErrorKind = "unknown",
+        status: int | None = None,
+        retry_after: float | None = None,
+        refused: RequestPart | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = status
+        self.retry_after = retry_after
+        self.refused = refused
+
+    @property
+    def action(self) -> ModelAction:
+        """What follows from the kind alone."""
+        if self.kind == "context_overflow":
+            return "compact"
+        return "fatal" if self.kind in _FATAL else "retry"
 
 
 class ContextOverflowError(ModelError):

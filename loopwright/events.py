@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, Self
 from langchain_core.messages import AnyMessage, ToolMessage
 from pydantic import Field, TypeAdapter
 
+from loopwright.errors import ModelErrorKind
+
 RunStatus = Literal["completed", "stopped", "limit", "cancelled", "failed", "interrupted"]
 UpdateKind = Literal[
     "text_start",
@@ -165,12 +167,32 @@ class QueueUpdate(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Retry(Event):
-    """A request failed and is sent again after `wait` seconds; text streamed so far is void."""
+    """A request failed and is sent again after `wait` seconds.
+
+    `attempt` counts from 1 the times that it was sent, `kind` is the failure's. What was told of
+    the message `message_id` is void: nothing of it is kept. None: no message had begun.
+    """
 
     attempt: int
+    kind: ModelErrorKind
     reason: str
     wait: float
+    message_id: str | None = None
     type: Literal["retry"] = "retry"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fallback(Event):
+    """A model has failed, and the next one of `settings.fallback` is asked for the rest of the run.
+
+    `message_id` is void as in `Retry`.
+    """
+
+    from_model: str
+    to_model: str
+    reason: str
+    message_id: str | None = None
+    type: Literal["fallback"] = "fallback"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +256,7 @@ AnyEvent = (
     | ToolExecutionEnd
     | QueueUpdate
     | Retry
+    | Fallback
     | Compaction
     | Budget
     | Repetition

@@ -12,9 +12,11 @@ from langchain_core.utils.json import parse_partial_json
 
 from loopwright.events import (
     AnyEvent,
+    Fallback,
     MessageEnd,
     MessageStart,
     MessageUpdate,
+    Retry,
     ToolExecutionEnd,
     ToolExecutionStart,
     TurnEnd,
@@ -88,6 +90,8 @@ class LiveState:
                 self._streaming, self._blocks = event.message, {}
             case MessageUpdate():
                 self._blocks.setdefault(event.index, _Block(event)).add(event)
+            case Retry() | Fallback():
+                self._streaming, self._blocks = None, {}
             case MessageEnd():
                 self._streaming, self._blocks = None, {}
                 self.messages.append(event.message)

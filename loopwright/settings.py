@@ -121,6 +121,16 @@ class Settings:
     tools: tuple[str, ...] | None = None
     """Names of the tools offered to the model; None offers all registered ones."""
 
+    fallback: tuple[str, ...] = ()
+    """Models to ask in turn, each for the rest of the run, once the one before has failed in a way
+    that another may mend: no key, no credit, retries used up. Without a name here none is asked."""
+
+    retries: int = 3
+    """How often a request is sent again after failures that may pass (S1-11)."""
+
+    stall_timeout: float | None = 600.0
+    """Seconds without a piece of an answer that end the attempt as `timeout`; None: no end."""
+
     tool_execution: Literal["parallel", "sequential"] = "parallel"
     """How a batch runs; a called tool that says sequential makes its whole batch sequential."""
 
@@ -198,10 +208,11 @@ class Settings:
         for choice in (f for f in fields(self) if get_origin(f.type) is Literal):
             require_one_of(choice.name, getattr(self, choice.name), get_args(choice.type))
         require_whole("compaction_tail", self.compaction_tail, at_least=1)
-        for name in ("request_offset", "plan_idle_revisions", "plan_revisions"):
+        for name in ("request_offset", "plan_idle_revisions", "plan_revisions", "retries"):
             require_whole(name, getattr(self, name), at_least=0)
-        if self.tool_timeout is not None:
-            require_positive("tool_timeout", self.tool_timeout)
+        for name in ("tool_timeout", "stall_timeout"):
+            if getattr(self, name) is not None:
+                require_positive(name, getattr(self, name))
         for name in ("context_window", "keep_checkpoints"):
             if getattr(self, name) is not None:
                 require_whole(name, getattr(self, name), at_least=1)
@@ -222,7 +233,7 @@ class Settings:
         require_known("setting", data, cls)
         require_known("limit", data.get("limits", {}), Limits)
         limits = Limits(**data.get("limits", {}))
-        names = [name for name in ("tools", "repeatable") if data.get(name) is not None]
+        names = [name for name in ("tools", "repeatable", "fallback") if data.get(name) is not None]
         lists = {name: tuple(data[name]) for name in names}
         return cls(**{**data, **lists, "limits": limits})
 

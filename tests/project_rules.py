@@ -20,7 +20,7 @@ LAYERS = (
         *("cancelling", "limits", "repetition", "unfinished", "watching"),
         *("wallet", "budgets", "plans", "planning"),
     ),
-    ("calls", "approvals", "progress", "performing", "recovery"),
+    ("calls", "approvals", "attempts", "progress", "performing", "recovery"),
     ("nodes",),
     ("graph",),
     (

@@ -392,7 +392,7 @@ async def test_the_stop_hook(agent: Make) -> None:
 async def test_a_failed_answer(agent: Make) -> None:
     result = await agent(said("half", stop="error")).prompt("hi")
     assert ending(result) == ("failed", "model_error")
-    assert result.error == {"kind": "server", "message": "it was error"}
+    assert result.error == {"kind": "server_error", "message": "it was error"}
 
 
 @pytest.mark.anyio

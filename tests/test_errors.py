@@ -73,7 +73,7 @@ def test_errors_carry_what_a_program_needs() -> None:
     assert ConfigurationError("x", field="f").field == "f"
     assert MissingKeyError("m", "KEY").variable == "KEY"
     assert DatabaseError("f.db", "no", "do").path == "f.db"
-    assert (ModelError("x").kind, ModelError("x", kind="server", status=500).status) == (
+    assert (ModelError("x").kind, ModelError("x", kind="server_error", status=500).status) == (
         "unknown",
         500,
     )

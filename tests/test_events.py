@@ -128,7 +128,7 @@ def test_an_event_comes_back_equal_from_its_json(kind: type[Event], data: Any) -
 
 def test_every_kind_of_event_has_a_name_of_its_own() -> None:
     names = [next(f.default for f in fields(kind) if f.name == "type") for kind in KINDS]
-    assert len(set(names)) == len(KINDS) == 17
+    assert len(set(names)) == len(KINDS) == 18
 
 
 @pytest.mark.parametrize(

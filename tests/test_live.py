@@ -101,7 +101,7 @@ def test_calls_wait_until_they_have_a_result_and_the_set_is_a_new_one_each_time(
 
 
 def test_the_last_failure_stays_shown() -> None:
-    failed = failure("it broke", kind="server", reason="error", model="m")
+    failed = failure("it broke", kind="server_error", reason="error", model="m")
     state = live(TurnEnd(message=failed, tool_results=[]))
     assert state.error_message == "it broke"
     state.apply(TurnEnd(message=answer("a"), tool_results=[]))

@@ -17,7 +17,7 @@ END = AgentEnd(
     messages=MESSAGES,
     usage={"total_tokens": 3},
     turns=2,
-    error={"kind": "server", "message": "no"},
+    error={"kind": "server_error", "message": "no"},
     interrupts=[{"id": "i", "value": 1}],
 )
 

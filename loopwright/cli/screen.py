@@ -17,6 +17,7 @@ from loopwright.events import (
     AgentStart,
     AnyEvent,
     Compaction,
+    Fallback,
     MessageEnd,
     MessageUpdate,
     QueueUpdate,
@@ -96,6 +97,7 @@ class RunView:
             Repair: self._repair,
             Compaction: self._compaction,
             Retry: self._retry,
+            Fallback: self._fallback,
             QueueUpdate: self._queue,
         }
 
@@ -144,6 +146,17 @@ class RunView:
 
     def _retry(self, event: Retry) -> None:
         self._note(f"retry {event.attempt} in {event.wait:.1f} s: {one_line(event.reason)}")
+        self._void(event.message_id)
+
+    def _fallback(self, event: Fallback) -> None:
+        self._note(f"{event.to_model} is asked from here on: {one_line(event.reason)}")
+        self._void(event.message_id)
+
+    def _void(self, message_id: str | None) -> None:
+        """Say that what was printed of a message does not count."""
+        if message_id in self._streamed:
+            self._streamed.discard(message_id)
+            self._note("the answer begins anew; its text above is void")
 
     def _queue(self, event: QueueUpdate) -> None:
         messages = "message" if event.delivered == 1 else "messages"

@@ -64,7 +64,7 @@ async def load(state: AgentState, run: Run) -> Update:
     for message in opening.prompts:
         await run.append(message)
     await deliver(run, opening.taken)
-    found.result()
+    _require_provider(found, run)
     return {
         "decision": opening.decision,
         "run": opened(run, len(history)),
@@ -93,8 +93,14 @@ async def _resolved(run: Run) -> "asyncio.Future[Provider]":
     found = asyncio.ensure_future(asyncio.to_thread(resolve, name))
     await asyncio.wait([found])
     if isinstance(found.exception(), ConfigurationError):
-        found.result()
+        _require_provider(found, run)
     return found
+
+
+def _require_provider(found: "asyncio.Future[Provider]", run: Run) -> None:
+    """Raise what kept a provider from coming up, unless another model can be asked."""
+    if found.exception() is not None and not run.settings.fallback:
+        found.result()
 
 
 async def _opening(

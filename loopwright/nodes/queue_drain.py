@@ -6,6 +6,7 @@ How a queue is read lives in `queues`; whether the batch asked to go on was deci
 from dataclasses import replace
 from typing import Any
 
+from loopwright.errors import ConfigurationError
 from loopwright.events import TurnStart
 from loopwright.hooks import NextTurn, settled
 from loopwright.limits import has_last_answer, open_last_answer, reached
@@ -89,10 +90,20 @@ async def _measured(state: AgentState, run: Run, update: dict[str, Any]) -> Upda
     context has grown too large for the model.
     """
     update = await cautioned(state, run, update)
-    name = run.settings.model
-    window = run.settings.context_window or run.dependencies.resolve(name).context_window(name)
+    window = run.settings.context_window or _window_of_model(run)
     if window is None:
         return {**update, "decision": Decision(kind="turn")}
     tokens = measure(update.get("view", state["view"]), ledger(state, run))
     full = exceeds_window(tokens, window, run.settings.compaction_threshold)
     return {**update, "decision": Decision(kind="compact" if full else "turn")}
+
+
+def _window_of_model(run: Run) -> int | None:
+    """The window of the run's model; not known of one in whose place another will be asked."""
+    name = run.settings.model
+    try:
+        return run.dependencies.resolve(name).context_window(name)
+    except ConfigurationError:
+        if not run.settings.fallback:
+            raise
+        return None

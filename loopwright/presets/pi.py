@@ -42,7 +42,8 @@ class Refused(LoopwrightError):
 
 def settings_of(settings: Settings | None) -> Settings:
     """The settings with what Pi pins: no turn limit, a run may repeat itself, open calls stay open,
-    nothing is repaired, an empty answer is one, and cut calls may be asked for again and again.
+    nothing is repaired, an empty answer is one, cut calls may be asked for again and again, no
+    request is sent again and none is given up.
     """
     return replace(
         settings or Settings(),
@@ -50,6 +51,8 @@ def settings_of(settings: Settings | None) -> Settings:
         repair_policy="off",
         repetition="off",
         empty_answers="keep",
+        retries=0,
+        stall_timeout=None,
         limits=UNBOUNDED,
     )
 

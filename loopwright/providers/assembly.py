@@ -11,6 +11,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall, ToolCall
 from langchain_core.messages.ai import UsageMetadata
 
+from loopwright.errors import ModelError
 from loopwright.events import UpdateKind
 from loopwright.providers import content, finish
 from loopwright.providers.arguments import ArgumentsError, parse_arguments
@@ -18,7 +19,7 @@ from loopwright.providers.contract import StreamPiece
 from loopwright.providers.fragments import CallRouter, Fragment, PartialCall
 from loopwright.providers.usage import merged
 from loopwright.spending import COST, cost_of
-from loopwright.state.messages import ABORTED, ERROR, new_id
+from loopwright.state.messages import ABORTED, ERROR, error_metadata, new_id
 from loopwright.text import clean_text
 
 
@@ -124,9 +125,9 @@ class Answer:
         reason = finish.stop_reason(self.finish_reason, has_calls=bool(runnable or broken))
         return self._made(reason, tool_calls=runnable, invalid_tool_calls=broken)
 
-    def failed(self, text: str, kind: str) -> AIMessage:
+    def failed(self, error: ModelError) -> AIMessage:
         """The message of an answer that broke off: what text there is, no calls, the error."""
-        return self._made(ERROR, error_message=text, error_kind=kind)
+        return self._made(ERROR, **error_metadata(error))
 
     def aborted(self) -> AIMessage:
         """The message of an answer that was cancelled: what text there is, no calls."""

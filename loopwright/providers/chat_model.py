@@ -17,7 +17,13 @@ from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable
 from pydantic import SecretStr
 
-from loopwright.errors import ConfigurationError, ContextOverflowError, ModelError, RequestPart
+from loopwright.errors import (
+    ConfigurationError,
+    ContextOverflowError,
+    LoopwrightError,
+    ModelError,
+    RequestPart,
+)
 from loopwright.providers import finish
 from loopwright.providers.assembly import Answer
 from loopwright.providers.contract import ModelRequest, StreamEnd, StreamEvent, StreamStart
@@ -130,7 +136,9 @@ class ChatModelProvider:
         source = bound.astream(given, **self._options(request))
         answer = Answer(provider=self.id, model=self.name, api=self.api)
         started = False
-        async with AbortableReader(source, request.signal) as chunks:
+        async with AbortableReader(
+            source, request.signal, patience=request.patience, clock=request.clock
+        ) as chunks:
             async for chunk in chunks:
                 pieces = answer.add(chunk)
                 if not started:
@@ -141,9 +149,9 @@ class ChatModelProvider:
             if request.signal.aborted:
                 yield StreamEnd(message=counted(answer.aborted(), request))
                 return
-            failure = _failure(answer, chunks.error, _secrets(model, request.api_key))
+            failure = _failure(answer, chunks, request, _secrets(model, request.api_key))
         if failure is not None:
-            yield StreamEnd(message=counted(answer.failed(str(failure), failure.kind), request))
+            yield StreamEnd(message=counted(answer.failed(failure), request), failure=failure)
             return
         for piece in answer.close():
             yield piece
@@ -215,31 +223,42 @@ class ChatModelProvider:
 
 
 def _failure(
-    answer: Answer, error: BaseException | None, secrets: Collection[str]
+    answer: Answer,
+    chunks: AbortableReader[Any],
+    request: ModelRequest,
+    secrets: Collection[str],
 ) -> ModelError | None:
     """Why the answer must not be used; None if it is complete.
 
-    An error behind the finish reason takes nothing away from the answer. Raises what no client
-    raises, and ContextOverflowError.
+    An error or a silence behind the finish reason takes nothing away from the answer. Raises
+    ContextOverflowError, and what is no failure of a request: an error of ours, the process's end.
     """
+    if answer.finish_reason is None and chunks.is_stale:
+        return ModelError(
+            f"nothing came from the server for {request.patience:g} s, so the connection was "
+            "closed (settings.stall_timeout)",
+            kind="timeout",
+        )
+    error = chunks.error
     if error is None or answer.finish_reason is not None:
         return _incomplete(answer)
     if isinstance(error, asyncio.CancelledError):
-        return ModelError("the model's client cancelled its own request", kind="connection")
-    found = classify(error)
-    if found is None:
+        return ModelError("the model's client cancelled its own request", kind="network")
+    is_ours = isinstance(error, LoopwrightError) and not isinstance(error, ModelError)
+    if is_ours or not isinstance(error, Exception):
         raise error
-    text = redacted(str(found), secrets)
+    found = classify(error, now=request.clock.now())
+    found.args = (redacted(str(found), secrets),)
     if isinstance(found, ContextOverflowError):
-        raise ContextOverflowError(text, status=found.status) from None
-    return ModelError(text, kind=found.kind, status=found.status)
+        raise found from None
+    return found
 
 
 def _incomplete(answer: Answer) -> ModelError | None:
     """The failure of an answer that ended without an error, but not well."""
     if finish.is_failure(answer.finish_reason):
         return ModelError(
-            f"the provider broke the answer off: {answer.finish_reason}", kind="server"
+            f"the provider broke the answer off: {answer.finish_reason}", kind="server_error"
         )
     if answer.is_complete:
         return None

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from loopwright.errors import RequestPart
+from loopwright.clock import Clock, SystemClock
+from loopwright.errors import ModelError, RequestPart
 from loopwright.events import UpdateKind
 from loopwright.settings import ForeignThinking
 from loopwright.signals import AbortSignal
@@ -34,6 +35,11 @@ class ModelRequest:
     id: str = ""
     """`request-001` and so on: one for each turn of the run (S0-09); empty outside of a turn."""
 
+    patience: float | None = None
+    """Seconds without any piece after which the provider ends the answer with a failure of kind
+    `timeout`, by `clock`; None waits as long as the connection holds."""
+
+    clock: Clock = field(default_factory=SystemClock)
     signal: AbortSignal = field(default_factory=AbortSignal)
     session: str = ""
     """What requests with a common beginning share, so that a server finds its cache: the thread's
@@ -82,9 +88,13 @@ class StreamEnd:
     `usage_metadata`, and `response_metadata` with at least `stop_reason` (see `state.messages`) and
     the producer, `provider`, `api` and `model` (S1-20); a failed answer has stop_reason `error`
     plus `error_message` and `error_kind`, a cancelled one `aborted`.
+
+    `failure` is what went wrong, as an error: with it the run sends the request again, if the kind
+    allows it. A failed answer without it is final.
     """
 
     message: AIMessage
+    failure: ModelError | None = None
     request_id: str | None = None
 
 
@@ -97,8 +107,9 @@ class Provider(Protocol):
     """Something that answers model requests.
 
     A provider that looks at `request.signal` ends an aborted answer with a StreamEnd of stop_reason
-    `aborted`. A server's failure is a StreamEnd of stop_reason `error`; only ContextOverflowError
-    is raised, because the loop compacts on it. Any other exception is a fault of the run.
+    `aborted`. A server's failure is a StreamEnd of stop_reason `error` with its `failure`; only
+    ContextOverflowError is raised, because the loop compacts on it. Any other exception is a fault
+    of the run. Nothing is sent twice here: the run sends requests again.
     """
 
     id: str

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import Generic, Self, TypeVar, cast
 
+from loopwright.clock import Clock, SystemClock
 from loopwright.signals import AbortSignal
 
 T = TypeVar("T")
@@ -22,16 +23,27 @@ class AbortableReader(Generic[T]):
     raises what the source raised: look at `error` behind it. Leaving the context cancels the
     source without waiting for it; its late outcome is dropped (S0-24). With `ahead` the source is
     read as fast as it comes; without, each item is asked for when the one before it is done with.
+    With `patience` the iteration ends when no item came for so many seconds by `clock`.
     """
 
     def __init__(
-        self, source: AsyncIterator[T], signal: AbortSignal, *, ahead: bool = True
+        self,
+        source: AsyncIterator[T],
+        signal: AbortSignal,
+        *,
+        ahead: bool = True,
+        patience: float | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._source = source
         self._ahead = ahead
         self._wanted = asyncio.Semaphore(0)
         self._signal = signal
+        self._patience, self._clock = patience, clock or SystemClock()
         self._left = False
+        self._watchdog: asyncio.Task[None] | None = None
+        self.is_stale = False
+        """Whether the source was given up because nothing came."""
         self._items: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
 
     async def __aenter__(self) -> Self:
@@ -43,6 +55,9 @@ class AbortableReader(Generic[T]):
             loop.call_soon_threadsafe(self._items.put_nowait, None)
 
         self._remove = self._signal.on_abort(wake)
+        self._heard = self._clock.now()
+        if self._patience is not None:
+            self._watchdog = asyncio.create_task(self._watch(self._patience))
         return self
 
     async def __aexit__(
@@ -53,6 +68,8 @@ class AbortableReader(Generic[T]):
     ) -> None:
         self._left = True
         self._remove()
+        if self._watchdog is not None:
+            self._watchdog.cancel()
         self._task.cancel()
         self._task.add_done_callback(_drop)
 
@@ -87,7 +104,16 @@ class AbortableReader(Generic[T]):
                     # with the item that it waited for; without this the stream would be read on.
                     return
                 self._items.put_nowait((item,))
+                self._heard = self._clock.now()
                 await self._turn()
+
+    async def _watch(self, patience: float) -> None:
+        """One task for all items: it sleeps until the last one is too long ago."""
+        while (rest := self._heard + patience - self._clock.now()) > 0:
+            await self._clock.sleep(rest)
+        self.is_stale = not self._task.done()
+        if self.is_stale:
+            self._items.put_nowait(None)
 
     async def _turn(self) -> None:
         """Wait until the next item is asked for, unless the source is read ahead."""

@@ -13,7 +13,7 @@ from loopwright.telemetry.lines import Line
 
 _OWN = frozenset(
     "step run thread at seconds first_piece resumed_from after details cut cost call waiting "
-    "format limits history started plan tree".split()
+    "wait message_id format limits history started plan tree".split()
 )
 """Fields that belong to one run or one machine, or tell how it was recorded."""
 

@@ -17,7 +17,7 @@ from loopwright.hooks import Ask, Hooks, NextTurn, ToolCallContext, TurnContext
 from loopwright.providers.contract import ModelRequest, StreamEnd, StreamEvent
 from loopwright.replay.feed import Feed
 from loopwright.signals import AbortSignal
-from loopwright.state.messages import calls
+from loopwright.state.messages import calls, failure_of
 from loopwright.telemetry.lines import Line
 from loopwright.tools.contract import JsonObject, Tool, ToolContext, ToolResult
 
@@ -99,7 +99,8 @@ class RecordedModel:
         stage.started, stage.answering = [], True
         try:
             stage.cancel_if_due()
-            yield StreamEnd(message=self._answer(line))
+            answer = self._answer(line)
+            yield StreamEnd(message=answer, failure=self._failure(line, answer))
         finally:
             stage.answering = False
 
@@ -109,6 +110,12 @@ class RecordedModel:
             return answer
         error = line.get("error") or (self._stage.feed.recorded.end or {}).get("error") or {}
         raise _raised(str(error.get("kind", "NothingRecorded")), str(error.get("message")))
+
+    def _failure(self, line: Line, answer: Any) -> ModelError | None:
+        """Why the recorded run sent the request again, if it did."""
+        later = (step for step in self._stage.feed.steps if step["step"] > line["step"])
+        following = next(later, {"type": ""})
+        return failure_of(answer) if following["type"] in ("retry", "fallback") else None
 
 
 def _raised(kind: str, text: str) -> Exception:

@@ -5,7 +5,7 @@ Which lists of them are valid lives in `transcript`, how invalid ones are mended
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
 
 from langchain_core.messages import (
@@ -20,7 +20,7 @@ from langchain_core.messages import (
     message_chunk_to_message,
 )
 
-from loopwright.errors import InputError
+from loopwright.errors import InputError, ModelError, ModelErrorKind
 from loopwright.state.images import image_block
 from loopwright.text import clean_json, clean_text
 
@@ -78,6 +78,32 @@ def error_of(message: BaseMessage) -> dict[str, str] | None:
     metadata = getattr(message, "response_metadata", {})
     text = metadata.get("error_message")
     return {"kind": str(metadata.get("error_kind", "unknown")), "message": text} if text else None
+
+
+def error_metadata(error: ModelError) -> dict[str, Any]:
+    """What a failed answer says of its error, in its response_metadata: `error_message` and
+    `error_kind`, and what else is known of `status`, `retry_after` and `refused`."""
+    found = {
+        "error_status": error.status,
+        "error_retry_after": error.retry_after,
+        "error_refused": error.refused,
+    }
+    given = {name: value for name, value in found.items() if value is not None}
+    return {"error_message": str(error), "error_kind": error.kind, **given}
+
+
+def failure_of(message: AIMessage) -> ModelError | None:
+    """The error that a failed answer was stored with; None for kinds of others, and for answers."""
+    metadata = message.response_metadata
+    if metadata.get("error_kind") not in get_args(ModelErrorKind):
+        return None
+    return ModelError(
+        metadata.get("error_message") or "",
+        kind=metadata["error_kind"],
+        status=metadata.get("error_status"),
+        retry_after=metadata.get("error_retry_after"),
+        refused=metadata.get("error_refused"),
+    )
 
 
 def open_calls(messages: Sequence[BaseMessage]) -> list[Call]:

@@ -63,7 +63,8 @@ class RunRecord(TypedDict):
     `sequence` is the number of the next event, `turn` counts from 1, `first` is the index in the
     ledger of the first message that this run produced. `status` is `running` until `finish` or
     `fail` has written `ended`; a loaded `running` means that the run died. `concluding` says that
-    its tokens are used up and the model was told so. `tree` is there if model calls are counted.
+    its tokens are used up and the model was told so. `overflow` says that the last request did not
+    fit, `retried` how often it was sent again before that. `tree` is there if calls are counted.
     `aside` is what requests have used whose answers are not in the ledger.
     """
 
@@ -74,6 +75,7 @@ class RunRecord(TypedDict):
     turn: int
     first: int
     overflow: bool
+    retried: NotRequired[int]
     tree: NotRequired[Tree]
     concluding: NotRequired[bool]
     aside: NotRequired[Usage]

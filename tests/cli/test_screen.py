@@ -71,7 +71,7 @@ def test_what_happens_beside_the_answer_is_told(capsys: pytest.CaptureFixture[st
     _, progress = shown(
         capsys,
         Compaction(tokens_before=900, tokens_after=90),
-        Retry(attempt=2, reason="busy", wait=1.5),
+        Retry(attempt=2, kind="rate_limit", reason="busy", wait=1.5),
         QueueUpdate(queue="steering", delivered=1, waiting=0),
     )
     assert "from 900 to 90 tokens" in progress
@@ -90,7 +90,7 @@ def test_the_ending_of_a_failed_run_says_why_and_what_next() -> None:
         reason="model_error",
         messages=[],
         turns=1,
-        error={"kind": "server", "message": "down\x1b[31m"},
+        error={"kind": "server_error", "message": "down\x1b[31m"},
     )
-    line = "failed (model_error), 1 turn: down [server]; the next prompt on this thread works"
+    line = "failed (model_error), 1 turn: down [server_error]; the next prompt on this thread works"
     assert ending(end) == line

@@ -17,7 +17,7 @@ from tests.support.states import record, scene, state
 
 U = user("u")
 CANCELLED = failure("stop", kind="aborted", reason="aborted", model="m")
-FAILED = failure("no", kind="server", reason="error", model="m")
+FAILED = failure("no", kind="server_error", reason="error", model="m")
 CALLED = answer("a", "c1")
 
 
@@ -88,7 +88,7 @@ async def test_the_end_tells_what_this_run_produced_and_is_stored_without_it() -
 @pytest.mark.anyio
 async def test_a_failed_run_says_how_it_failed() -> None:
     update = await finish(state([U, FAILED], "hard_stop"), scene().run)
-    assert update["result"]["error"] == {"kind": "server", "message": "no"}
+    assert update["result"]["error"] == {"kind": "server_error", "message": "no"}
 
 
 @pytest.mark.anyio

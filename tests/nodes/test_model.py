@@ -244,5 +244,5 @@ async def test_a_failed_answer_ends_the_run_failed_with_reason_model_error() -> 
     made = rig(said("", stop="error"), "never asked for")
     ended = await made.run({"messages": "hi"})
     assert (ended.status, ended.reason) == ("failed", "model_error")
-    assert ended.error == {"kind": "server", "message": "it was error"}
+    assert ended.error == {"kind": "server_error", "message": "it was error"}
     assert outline(await made.ledger()) == ["user: hi", "assistant: "]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import invalid_tool_call, tool_call, tool_call_chunk
 
+from loopwright.errors import ModelError
 from loopwright.providers.assembly import Answer
 from loopwright.state.messages import calls, error_of, stop_reason
 from tests.providers.test_arguments import OBJECTS, TEXT
@@ -224,7 +225,7 @@ def test_the_first_chunk_s_id_is_the_message_s_and_a_missing_one_is_made() -> No
     made = answer(text("a", id=" "), text("b", id="m1"))
     assert made.message_id not in ("m1", " ", "", None)
     assert made.message().id == made.message_id
-    assert answer().failed("x", "server").id
+    assert answer().failed(ModelError("x", kind="server_error")).id
 
 
 def test_metadata_says_where_the_answer_is_from_and_why_it_stopped() -> None:
@@ -275,9 +276,9 @@ def test_an_answer_that_broke_off_keeps_its_text_and_drops_its_calls(
     ended: Sequence[AIMessage],
 ) -> None:
     made = answer(text("so far", id="m1"), call((0, "c", "f", "{}")), *ended)
-    failed, aborted = made.failed("it broke", "server"), made.aborted()
+    failed, aborted = made.failed(ModelError("it broke", kind="server_error")), made.aborted()
     assert (failed.content, calls(failed), stop_reason(failed)) == ("so far", [], "error")
-    assert error_of(failed) == {"kind": "server", "message": "it broke"}
+    assert error_of(failed) == {"kind": "server_error", "message": "it broke"}
     assert (aborted.content, calls(aborted), stop_reason(aborted)) == ("so far", [], "aborted")
     assert aborted.response_metadata["error_message"] == "Request was aborted"
     assert failed.id == aborted.id == "m1"

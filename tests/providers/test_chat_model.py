@@ -31,7 +31,6 @@ from loopwright.testing import (
     RawReply,
     Response,
     ScriptedModel,
-    ScriptExhausted,
     SseReply,
 )
 from tests.providers.asking import KEY, ask, ask_server, client, request, tools
@@ -142,7 +141,7 @@ async def test_a_connection_that_breaks_mid_stream_is_an_error_and_no_call_runs(
         SseReply(events=[event({"content": "so far"}), event({"tool_calls": [head]}), Drop(reset)])
     )
     assert (told.message.content, calls(told.message)) == ("so far", [])
-    assert (error_of(told.message) or {})["kind"] == "connection"
+    assert (error_of(told.message) or {})["kind"] == "network"
 
 
 async def test_a_connection_that_breaks_behind_the_finish_reason_takes_nothing_away() -> None:
@@ -152,19 +151,22 @@ async def test_a_connection_that_breaks_behind_the_finish_reason_takes_nothing_a
 
 async def test_a_provider_that_breaks_off_by_its_finish_reason_is_an_error() -> None:
     told = await ask_server(Response(text="so far", stop="error"))
-    assert (error_of(told.message) or {})["kind"] == "server"
+    assert (error_of(told.message) or {})["kind"] == "server_error"
     assert told.message.content == "so far"
 
 
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
-        (HttpReply(status=401, body={"error": {"message": f"wrong key {KEY}"}}), "authentication"),
+        (HttpReply(status=401, body={"error": {"message": f"wrong key {KEY}"}}), "auth"),
         (HttpReply(status=429, headers={"retry-after": "9"}), "rate_limit"),
-        (HttpReply(status=500, body="<html>oops</html>"), "server"),
+        (HttpReply(status=500, body="<html>oops</html>"), "server_error"),
         (HttpReply(status=504), "timeout"),
         (HttpReply(status=400, body={"error": {"message": "bad"}}), "bad_request"),
-        (SseReply(events=[{"error": {"message": "busy", "type": "overloaded_error"}}]), "server"),
+        (
+            SseReply(events=[{"error": {"message": "busy", "type": "overloaded_error"}}]),
+            "overloaded",
+        ),
         (SseReply(done=False), "protocol"),
         (RawReply(writes=[b'data: {"choices":[{"del     \n\n']), "protocol"),
         (RawReply(writes=[b'data: {"choices":[{"delta":{"content":"\xff"}}]}\n\n']), "protocol"),
@@ -183,7 +185,7 @@ async def test_a_server_that_is_not_there_is_a_connection_error() -> None:
     async with OpenAIServer() as server:
         provider = client(server)
     error = error_of((await ask(provider)).message) or {}
-    assert error["kind"] == "connection"
+    assert error["kind"] == "network"
     assert "connect" in error["message"].lower()
 
 
@@ -297,9 +299,10 @@ async def test_a_model_whose_last_chunk_says_so_needs_no_finish_reason() -> None
     assert (told.message.content, stop_reason(told.message)) == ("well then", "stop")
 
 
-async def test_an_exception_that_no_client_raises_goes_through() -> None:
-    with pytest.raises(ScriptExhausted):
-        await ask(ChatModelProvider(ScriptedModel([])))
+async def test_a_mistake_in_a_model_s_program_is_a_failed_answer_that_calls_it_a_bug() -> None:
+    told = await ask(ChatModelProvider(ScriptedModel([])))
+    text = "ScriptExhausted: the script has no answer for request 1"
+    assert error_of(told.message) == {"kind": "bug", "message": text}
 
 
 async def test_a_model_that_cancels_its_own_request_is_an_error() -> None:
@@ -310,14 +313,14 @@ async def test_a_model_that_cancels_its_own_request_is_an_error() -> None:
 
     make: Any = Cancelling
     told = await ask(ChatModelProvider(make()))
-    assert (error_of(told.message) or {})["kind"] == "connection"
+    assert (error_of(told.message) or {})["kind"] == "network"
 
 
 async def test_an_error_mid_stream_keeps_what_came_before() -> None:
     response = Response(text="one two three", raise_after=(2, ConnectionResetError("gone")))
     told = await ask(ChatModelProvider(ScriptedModel([response])))
     assert told.message.content == "one two "
-    assert error_of(told.message) == {"kind": "connection", "message": "gone"}
+    assert error_of(told.message) == {"kind": "network", "message": "gone"}
 
 
 class Counting(ScriptedModel):

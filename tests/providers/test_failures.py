@@ -9,7 +9,8 @@ import pytest
 from langchain_core import exceptions as langchain
 
 from loopwright.errors import ContextOverflowError, ModelError
-from loopwright.providers.failures import classify, redacted
+from loopwright.providers import failures
+from loopwright.providers.failures import redacted
 
 
 class StatusError(Exception):
@@ -27,38 +28,40 @@ def named(name: str, *bases: type[Exception]) -> Exception:
     return error
 
 
-def kind(error: BaseException) -> str | None:
-    found = classify(error)
-    return found.kind if found else None
+def classify(error: BaseException) -> ModelError:
+    return failures.classify(error, now=0.0)
+
+
+def kind(error: BaseException) -> str:
+    return classify(error).kind
 
 
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
         (400, "bad_request"),
-        (401, "authentication"),
-        (403, "authentication"),
+        (401, "auth"),
+        (403, "auth"),
         (404, "bad_request"),
         (408, "timeout"),
         (429, "rate_limit"),
-        (500, "server"),
-        (503, "server"),
+        (500, "server_error"),
+        (503, "overloaded"),
         (504, "timeout"),
-        (529, "server"),
+        (529, "overloaded"),
     ],
 )
 def test_a_status_says_the_kind_and_is_kept(status: int, expected: str) -> None:
     found = classify(StatusError(status_code=status))
-    assert found is not None
     assert (found.kind, found.status) == (expected, status)
     assert str(found) == f"HTTP {status}: failed"
 
 
 def test_a_status_is_found_on_the_response_and_in_the_code_of_an_event() -> None:
     response = type("Response", (), {"status_code": 503})()
-    assert kind(StatusError(response=response)) == "server"
-    assert kind(StatusError(code="529")) == "server"
-    assert kind(StatusError(code=529, body={"message": "busy"})) == "server"
+    assert kind(StatusError(response=response)) == "overloaded"
+    assert kind(StatusError(code="529")) == "overloaded"
+    assert kind(StatusError(code=529, body={"message": "busy"})) == "overloaded"
 
 
 @pytest.mark.parametrize(
@@ -68,9 +71,9 @@ def test_a_status_is_found_on_the_response_and_in_the_code_of_an_event() -> None
         ({"status_code": 500, "code": "context_length_exceeded"}, "context_overflow"),
         ({"status_code": 400, "body": {"error": {"code": "content_filter"}}}, "content_policy"),
         ({"status_code": 400, "body": {"type": "exceed_context_size_error"}}, "context_overflow"),
-        ({"type": "overloaded_error"}, "server"),
+        ({"type": "overloaded_error"}, "overloaded"),
         ({"type": "rate_limit_error"}, "rate_limit"),
-        ({"type": "invalid_request_error", "status_code": 500}, "server"),
+        ({"type": "invalid_request_error", "status_code": 500}, "server_error"),
         ({"type": "invalid_request_error"}, "bad_request"),
     ],
 )
@@ -111,11 +114,11 @@ def test_an_exception_of_the_client_itself_is_not_judged_by_its_words() -> None:
     ("error", "expected"),
     [
         (langchain.ContextOverflowError("x"), "context_overflow"),
-        (langchain.ModelAuthenticationError("x"), "authentication"),
+        (langchain.ModelAuthenticationError("x"), "auth"),
         (langchain.ModelRateLimitError("x"), "rate_limit"),
         (langchain.ModelTimeoutError("x"), "timeout"),
-        (langchain.ModelConnectionError("x"), "connection"),
-        (langchain.ModelAPIError("x"), "server"),
+        (langchain.ModelConnectionError("x"), "network"),
+        (langchain.ModelAPIError("x"), "server_error"),
         (langchain.ModelNotFoundError("x"), "bad_request"),
         (langchain.ModelRefusalError("x"), "content_policy"),
         (langchain.ModelError("x"), "unknown"),
@@ -129,12 +132,12 @@ def test_langchain_s_own_errors_are_known(error: Exception, expected: str) -> No
     ("error", "expected"),
     [
         (TimeoutError(), "timeout"),
-        (ConnectionResetError("reset"), "connection"),
-        (ssl.SSLCertVerificationError("bad"), "connection"),
+        (ConnectionResetError("reset"), "network"),
+        (ssl.SSLCertVerificationError("bad"), "tls"),
         (named("ReadTimeout"), "timeout"),
         (named("APITimeoutError", named("APIConnectionError").__class__), "timeout"),
-        (named("RemoteProtocolError"), "connection"),
-        (named("ConnectError"), "connection"),
+        (named("RemoteProtocolError"), "network"),
+        (named("ConnectError"), "network"),
         (named("UnsupportedProtocol", named("TransportError").__class__), "bad_request"),
         (named("APIError"), "unknown"),
         (json.JSONDecodeError("bad", "{", 1), "protocol"),
@@ -149,14 +152,23 @@ def test_the_exceptions_of_clients_are_known_by_family_and_name(
     assert kind(error) == expected
 
 
-@pytest.mark.parametrize("error", [AssertionError("test"), named("Surprise"), SystemExit(1)])
-def test_what_no_client_raises_is_not_a_model_error(error: BaseException) -> None:
-    assert classify(error) is None
-    assert classify(asyncio.CancelledError()) is None
+def test_a_mistake_in_a_program_is_a_bug_unless_a_client_made_it_of_an_answer() -> None:
+    with pytest.raises(TypeError) as raised:
+        len(5)  # type: ignore[arg-type]
+    assert kind(raised.value) == "bug"
+    assert str(classify(AssertionError("no"))) == "AssertionError: no"
+    with pytest.raises(TypeError) as raised:
+        json.dumps({1, 2})
+    assert kind(raised.value) == "protocol"
+
+
+def test_what_nothing_knows_may_pass() -> None:
+    assert (kind(named("Surprise")), classify(named("Surprise")).action) == ("unknown", "retry")
+    assert kind(asyncio.CancelledError()) == "cancelled"
 
 
 def test_an_error_of_ours_stays_itself() -> None:
-    ours = ModelError("x", kind="server")
+    ours = ModelError("x", kind="server_error")
     assert classify(ours) is ours
 
 

@@ -135,7 +135,7 @@ async def test_the_key_of_a_request_is_sent_and_never_told() -> None:
         found = resolve("custom/m", Environment(base_url=server.base_url), variables={})
         told = await ask(found, api_key="sk-of-request")
         assert server.requests[0].headers["authorization"] == "Bearer sk-of-request"
-    assert (error_of(told.message) or {})["kind"] == "authentication"
+    assert (error_of(told.message) or {})["kind"] == "auth"
     assert "sk-of-request" not in str(told.message)
 
 

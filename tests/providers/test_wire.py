@@ -88,7 +88,7 @@ def test_names_are_sent_and_kept_apart_from_other_fields() -> None:
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_answer_without_text_and_calls_is_left_out(text: str) -> None:
-    failed = failure("no connection", kind="connection", reason="error", model="m")
+    failed = failure("no connection", kind="network", reason="error", model="m")
     assert shape(sent(user("u"), answer("a", text=text), failed)) == ["u"]  # type: ignore[arg-type]
 
 

@@ -118,8 +118,8 @@ def test_the_stop_reason_is_the_stored_one_or_follows_from_the_calls() -> None:
 
 
 def test_a_failure_says_what_failed_and_why_the_run_stopped() -> None:
-    message = failure("no route", kind="connection", reason="error", model="m")
-    assert error_of(message) == {"kind": "connection", "message": "no route"}
+    message = failure("no route", kind="network", reason="error", model="m")
+    assert error_of(message) == {"kind": "network", "message": "no route"}
     assert stop_reason(message) == "error"
     assert (message.content, bool(message.id)) == ("", True)
     assert error_of(said("fine")) is None

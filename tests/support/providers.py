@@ -75,5 +75,5 @@ def said(text: str = "", *calls: tuple[str, str, Any], stop: str | None = None) 
     ]
     metadata: dict[str, Any] = {"stop_reason": stop} if stop else {}
     if stop in ("error", "aborted"):
-        metadata |= {"error_message": f"it was {stop}", "error_kind": "server"}
+        metadata |= {"error_message": f"it was {stop}", "error_kind": "server_error"}
     return AIMessage(text, tool_calls=whole, invalid_tool_calls=broken, response_metadata=metadata)

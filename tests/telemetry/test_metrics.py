@@ -76,5 +76,5 @@ def test_a_failed_request_says_why() -> None:
     with Agent(ScriptedModel([ConnectionError("no route")]), observers=[Measured(seen)]) as agent:
         agent.run("hi")
     ((_, about),) = seen.of(metrics.MODEL_SECONDS)
-    assert about == {**MODEL, "error.type": "connection"}
+    assert about == {**MODEL, "error.type": "network"}
     assert seen.of(metrics.RUNS) == [(1, {"status": "failed", "reason": "model_error"})]

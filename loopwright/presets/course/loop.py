@@ -44,6 +44,8 @@ SETTINGS = Settings(
     repair_policy="refuse",
     repetition="off",
     empty_answers="keep",
+    retries=0,
+    stall_timeout=None,
     limits=LIMITS,
 )
 """The course's policies (S0-11 to S0-16, S0-22 to S0-24, S0-05; K1, K3)."""
