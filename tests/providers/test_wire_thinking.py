@@ -88,6 +88,12 @@ def test_what_an_answer_was_made_without_stays_out_of_what_stands_before_it() ->
     assert OMITTED in str(shown[0].content) and not shown[1].additional_kwargs
 
 
+def test_a_request_that_failed_without_a_part_does_not_keep_it_out_of_the_next_one() -> None:
+    failed = said(stop_reason="error", withheld=["images"])
+    (shown,) = request_messages("", [HumanMessage([IMAGE], id="u"), failed])
+    assert shown.content == [IMAGE]
+
+
 PARTS = st.sampled_from(["images", "thinking"])
 TARGETS = st.builds(
     Target,

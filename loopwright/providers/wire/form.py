@@ -21,6 +21,7 @@ from loopwright.providers.wire.messages import (
 )
 from loopwright.providers.wire.openai import openai_form
 from loopwright.providers.wire.target import Target
+from loopwright.state.messages import ERROR, stop_reason
 from loopwright.state.repair import repair
 
 SENT_TYPES = (HumanMessage, AIMessage, ToolMessage)
@@ -102,6 +103,8 @@ class WireForm:
 
 
 def withheld_of(message: AIMessage) -> frozenset[RequestPart]:
-    """The parts of its request that an answer was made without."""
+    """The parts of its request that an answer was made without; a failure shows nothing of them."""
+    if stop_reason(message) == ERROR:
+        return frozenset()
     said = message.response_metadata.get("withheld")
     return frozenset(said) if isinstance(said, list) else frozenset()
