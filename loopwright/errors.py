@@ -20,6 +20,7 @@ What a *model* can put right (a bad argument, a failing tool) is a tool result, 
     ├── TraceFileError            a trace cannot be read or replayed: names file and line
     ├── DatabaseError             the database file cannot be used: names the file
     ├── ModelError                a request to a model failed: names its kind
+    │   ├── TokenError            the access token of a provider could not be refreshed
     │   ├── ContextOverflowError  the request did not fit the model's context window
     │   └── ProtocolError         an answer broke the protocol or a bound of one answer
     ├── FatalToolError            raised by a tool whose failure must end the run
@@ -49,6 +50,9 @@ RequestPart = Literal["images", "thinking"]
 
 _FATAL = get_args(Literal[_Lasting, _OfOurs])
 
+ModelNameFault = Literal["EMPTY_MODEL", "INVALID_MODEL", "UNKNOWN_PROVIDER", "UNKNOWN_MODEL"]
+"""What is wrong with the name of a model."""
+
 
 class LoopwrightError(Exception):
     """Base of everything this package raises on purpose."""
@@ -63,11 +67,13 @@ class ConfigurationError(LoopwrightError, ValueError):
 
 
 class UnknownModelError(ConfigurationError):
-    """No provider answers to this model name."""
+    """No provider answers to this model name; `code` says what is wrong with it (S1-19)."""
 
-    def __init__(self, model: str, known: str) -> None:
-        super().__init__(f"unknown model {model!r}: use {known}", field="model")
+    def __init__(self, model: str, known: str, *, code: ModelNameFault = "UNKNOWN_MODEL") -> None:
+        said = code.replace("_", " ").lower()
+        super().__init__(f"{said} {model!r}: use {known}", field="model")
         self.model = model
+        self.code = code
 
 
 class MissingKeyError(ConfigurationError):
@@ -263,6 +269,11 @@ class ContextOverflowError(ModelError):
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message, kind="context_overflow", status=status)
+
+
+class TokenError(ModelError):
+    """The access token of a provider could not be refreshed. `kind` is `auth` if the user has to
+    sign in again; another one says that asking again can help."""
 
 
 class ProtocolError(ModelError):

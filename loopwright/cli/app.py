@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from loopwright.cli import (
+    auth,
     backup,
     demo,
     doctor,
@@ -51,6 +52,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "trace": trace.trace,
     "replay": trace.replay,
     "doctor": doctor.doctor,
+    "auth": auth.auth,
     "backup": backup.backup,
     "linearize": backup.linearize,
     "graph": graph.graph,

@@ -1,4 +1,4 @@
-"""How models are reached: one contract, its adapters, the routing of names, the wire form.
+"""How models are reached: one contract, its adapters, the table of providers, the wire form.
 
-Nothing here knows the loop; heavy client libraries are imported at first use.
+Nothing here knows the loop; client libraries are imported at first use.
 """

@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -17,18 +17,24 @@ from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable
 from pydantic import SecretStr
 
+from loopwright.clock import SystemClock
 from loopwright.errors import (
     ConfigurationError,
-    ContextOverflowError,
-    LoopwrightError,
     ModelError,
     RequestPart,
 )
-from loopwright.providers import finish
 from loopwright.providers.assembly import Answer
-from loopwright.providers.contract import ModelRequest, StreamEnd, StreamEvent, StreamStart
+from loopwright.providers.contract import (
+    ModelRequest,
+    Provider,
+    StreamEnd,
+    StreamEvent,
+    StreamStart,
+)
 from loopwright.providers.dialect import GENERIC, Dialect
+from loopwright.providers.ending import failure_of
 from loopwright.providers.estimates import counted
+from loopwright.providers.factory import ModelFactory
 from loopwright.providers.failures import classify, redacted
 from loopwright.providers.outgoing import Outgoing
 from loopwright.providers.reading import AbortableReader
@@ -44,19 +50,7 @@ Bound = Runnable[LanguageModelInput, AIMessage]
 _TOOL_SETS_KEPT = 8
 
 
-class ModelFactory(Protocol):
-    """Makes the chat models of a provider: each has one key and is used in one event loop only."""
-
-    def make(self, key: str) -> BaseChatModel:
-        """A model for this key; an empty one stands for the configured key. Called in a thread."""
-        ...
-
-    async def close(self, model: BaseChatModel) -> None:
-        """Close the connections of a model, in the event loop that used it."""
-        ...
-
-
-class ChatModelProvider:
+class ChatModelProvider(Provider):
     """A Provider over a langchain chat model; safe to share between runs and threads.
 
     `id` and `name` are stored with every message as its provider and model; they default to the
@@ -104,7 +98,8 @@ class ChatModelProvider:
         """The keys that this provider sends; what is written down about it must not hold them."""
         with self._lock:
             made = [model for models in self._models.values() for model in models.values()]
-        return [secret for model in (self.model, *made) for secret in _secrets(model, None)]
+        held = [secret for model in (self.model, *made) for secret in _secrets(model, None)]
+        return [*held, *(self._factory.secrets() if self._factory else ())]
 
     def context_window(self, model: str) -> int | None:
         """What was given, else what langchain knows about the model."""
@@ -149,7 +144,8 @@ class ChatModelProvider:
             if request.signal.aborted:
                 yield StreamEnd(message=counted(answer.aborted(), request))
                 return
-            failure = _failure(answer, chunks, request, _secrets(model, request.api_key))
+            secrets = [*_secrets(model, request.api_key), *self.secrets()]
+            failure = failure_of(answer, chunks, request, secrets)
         if failure is not None:
             yield StreamEnd(message=counted(answer.failed(failure), request), failure=failure)
             return
@@ -175,6 +171,19 @@ class ChatModelProvider:
         if self.dialect.cache_control:
             options["cache_control"] = {"type": "ephemeral"}
         return options
+
+    async def validate_auth(self, api_key: str | None = None) -> None:
+        """See `Provider.validate_auth`; a provider of the table asks what its row names."""
+        if self._factory is None:
+            await super().validate_auth(api_key)
+            return
+        model = await self._model(api_key or "")
+        (error,) = await asyncio.gather(self._factory.check(model), return_exceptions=True)
+        if error is None:
+            return
+        found = classify(error, now=SystemClock().now())
+        text = redacted(str(found), [*_secrets(model, api_key), *self.secrets()])
+        raise ModelError(f"{self.id}: {text}", kind=found.kind, status=found.status)
 
     async def aclose(self) -> None:
         """Close the connections that requests of the running event loop have left open."""
@@ -220,52 +229,6 @@ class ChatModelProvider:
             ) from None
         self._bound = ((model, wanted, bound), *self._bound[: _TOOL_SETS_KEPT - 1])
         return bound
-
-
-def _failure(
-    answer: Answer,
-    chunks: AbortableReader[Any],
-    request: ModelRequest,
-    secrets: Collection[str],
-) -> ModelError | None:
-    """Why the answer must not be used; None if it is complete.
-
-    An error or a silence behind the finish reason takes nothing away from the answer. Raises
-    ContextOverflowError, and what is no failure of a request: an error of ours, the process's end.
-    """
-    if answer.finish_reason is None and chunks.is_stale:
-        return ModelError(
-            f"nothing came from the server for {request.patience:g} s, so the connection was "
-            "closed (settings.stall_timeout)",
-            kind="timeout",
-        )
-    error = chunks.error
-    if error is None or answer.finish_reason is not None:
-        return _incomplete(answer)
-    if isinstance(error, asyncio.CancelledError):
-        return ModelError("the model's client cancelled its own request", kind="network")
-    is_ours = isinstance(error, LoopwrightError) and not isinstance(error, ModelError)
-    if is_ours or not isinstance(error, Exception):
-        raise error
-    found = classify(error, now=request.clock.now())
-    found.args = (redacted(str(found), secrets),)
-    if isinstance(found, ContextOverflowError):
-        raise found from None
-    return found
-
-
-def _incomplete(answer: Answer) -> ModelError | None:
-    """The failure of an answer that ended without an error, but not well."""
-    if finish.is_failure(answer.finish_reason):
-        return ModelError(
-            f"the provider broke the answer off: {answer.finish_reason}", kind="server_error"
-        )
-    if answer.is_complete:
-        return None
-    lost = f"; its {answer.calls} tool call(s) were not run" if answer.calls else ""
-    return ModelError(
-        f"the answer ended without a finish reason, so it was cut off{lost}", kind="protocol"
-    )
 
 
 def _name(model: BaseChatModel) -> str:

@@ -1,4 +1,5 @@
-"""The one interface between the loop and any model: a request goes in, stream events come out.
+"""The one interface between the loop and any model (S1-18): a request goes in, stream events come
+out; `id`, `stream`, `complete`, `validate_auth`, and the loop knows nothing else.
 
 How a server is spoken to lives in the providers; what a turn makes of it in the `model` node.
 """
@@ -7,14 +8,14 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from loopwright.clock import Clock, SystemClock
 from loopwright.errors import ModelError, RequestPart
 from loopwright.events import UpdateKind
 from loopwright.settings import ForeignThinking
 from loopwright.signals import AbortSignal
-from loopwright.state.messages import Call
+from loopwright.state.messages import Call, error_of
 from loopwright.tools.contract import Tool
 
 
@@ -110,6 +111,8 @@ class Provider(Protocol):
     `aborted`. A server's failure is a StreamEnd of stop_reason `error` with its `failure`; only
     ContextOverflowError is raised, because the loop compacts on it. Any other exception is a fault
     of the run. Nothing is sent twice here: the run sends requests again.
+
+    Whoever inherits from it writes `id`, `stream` and `context_window`; the rest is built on them.
     """
 
     id: str
@@ -122,3 +125,37 @@ class Provider(Protocol):
     def context_window(self, model: str) -> int | None:
         """Tokens that fit the model, None if unknown."""
         ...
+
+    async def complete(self, request: ModelRequest) -> AIMessage:
+        """The message of the answer's StreamEnd: `stream`, for who does not want to watch.
+
+        Raises what `stream` raises, and ModelError (protocol) for a stream without an end.
+        """
+        return (await self._end(request)).message
+
+    async def validate_auth(self, api_key: str | None = None) -> None:
+        """Return if the server takes the key; None stands for the configured one.
+
+        Raises ModelError: of kind `auth` if the key is refused, of another kind if the server could
+        not be asked. A provider that knows nothing cheaper asks for an answer.
+        """
+        hello = ModelRequest(
+            model=self.id, system_prompt="", messages=[HumanMessage("Hi")], api_key=api_key
+        )
+        end = await self._end(hello)
+        error = error_of(end.message)
+        if end.failure is not None:
+            raise end.failure
+        if error is not None:
+            raise ModelError(error["message"])
+
+    async def _end(self, request: ModelRequest) -> StreamEnd:
+        end = None
+        async for event in self.stream(request):
+            if isinstance(event, StreamEnd):
+                end = event
+        if end is None:
+            raise ModelError(
+                f"the stream of provider {self.id!r} ended without an answer", kind="protocol"
+            )
+        return end

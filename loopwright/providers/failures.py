@@ -37,8 +37,9 @@ def classify(error: BaseException, *, now: float) -> ModelError:
     A ContextOverflowError for a request that did not fit. The text is the server's where it gave
     one, and still holds whatever secrets the server repeated: see `redacted`.
     """
-    if isinstance(error, ModelError):
-        return error
+    own = _own(error)
+    if own is not None:
+        return own
     facts = facts_of(error)
     wait = wait_told(facts.headers, facts.body, facts.text, now=now)
     kind = _kind(facts, hinted=wait is not None)
@@ -58,6 +59,13 @@ def classify(error: BaseException, *, now: float) -> ModelError:
         retry_after=asked,
         refused=_refused(kind, facts),
     )
+
+
+def _own(error: BaseException | None) -> ModelError | None:
+    """An error of ours that a client has wrapped: what a source of keys raises."""
+    while error is not None and not isinstance(error, ModelError):
+        error = error.__cause__
+    return error
 
 
 def redacted(text: str, secrets: Collection[str]) -> str:

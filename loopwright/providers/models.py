@@ -1,6 +1,6 @@
 """The models of one agent by name: the objects it was given, and whatever routing finds.
 
-How a name is understood lives in `routing`, how a chat model is spoken to in `chat_model`.
+How a name is understood lives in `registry`, how a chat model is spoken to in `chat_model`.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 
 from loopwright.providers.chat_model import ChatModelProvider
 from loopwright.providers.contract import Provider
-from loopwright.providers.routing import resolve
+from loopwright.providers.registry import Registry
 from loopwright.settings import Environment
 
 
@@ -21,7 +21,7 @@ class Models:
     def __init__(
         self, environment: Environment, find: Callable[[str], Provider] | None = None
     ) -> None:
-        self.find = find or (lambda name: resolve(name, environment))
+        self.find = find or Registry(environment=environment)
         self._known: dict[str, Provider] = {}
         self._found: list[ChatModelProvider] = []
 

@@ -14,7 +14,7 @@ from langgraph.types import interrupt
 
 from loopwright.errors import ContextOverflowError, ModelError, ProtocolError
 from loopwright.hooks import Ask, Hooks, NextTurn, ToolCallContext, TurnContext
-from loopwright.providers.contract import ModelRequest, StreamEnd, StreamEvent
+from loopwright.providers.contract import ModelRequest, Provider, StreamEnd, StreamEvent
 from loopwright.replay.feed import Feed
 from loopwright.signals import AbortSignal
 from loopwright.state.messages import calls, failure_of
@@ -74,7 +74,7 @@ class Stage:
         return done
 
 
-class RecordedModel:
+class RecordedModel(Provider):
     """A provider that answers with what was recorded, in its order."""
 
     def __init__(self, stage: Stage) -> None:

@@ -43,7 +43,7 @@ class Watch(Protocol):
         ...
 
 
-class WatchedProvider:
+class WatchedProvider(Provider):
     """A provider that tells of its requests and of the keys that it sends."""
 
     def __init__(self, provider: Provider, watch: Watch) -> None:
@@ -56,6 +56,10 @@ class WatchedProvider:
         """The provider's own."""
         self._window = self.provider.context_window(model)
         return self._window
+
+    async def validate_auth(self, api_key: str | None = None) -> None:
+        """The provider's own."""
+        await self.provider.validate_auth(api_key)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         """The provider's own; the end is told before it is passed on."""

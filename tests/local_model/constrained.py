@@ -16,7 +16,7 @@ from loopwright.state.messages import new_id
 from loopwright.tools.contract import Tool
 
 
-class ConstrainedCalls:
+class ConstrainedCalls(Provider):
     """Answers with a call of one of the tools until there is a result, then in free text."""
 
     id = "llamacpp"

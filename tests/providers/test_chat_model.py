@@ -19,7 +19,7 @@ from pydantic import Field
 from loopwright.errors import ConfigurationError, ContextOverflowError
 from loopwright.providers.chat_model import ChatModelProvider
 from loopwright.providers.contract import StreamEnd, StreamPiece, StreamStart
-from loopwright.providers.routing import resolve
+from loopwright.providers.registry import Registry
 from loopwright.settings import Environment
 from loopwright.signals import AbortSignal
 from loopwright.state.messages import calls, error_of, stop_reason
@@ -368,6 +368,12 @@ class Factory:
     async def close(self, model: BaseChatModel) -> None:
         self.closed.append(model)
 
+    async def check(self, model: BaseChatModel) -> None:
+        self.keys.append("checked")
+
+    def secrets(self) -> list[str]:
+        return []
+
 
 async def test_a_request_with_a_key_is_asked_with_that_key() -> None:
     factory = Factory()
@@ -394,7 +400,9 @@ def test_a_kept_connection_of_one_event_loop_does_not_break_the_next() -> None:
         return [stop_reason(one.message) for one in told]
 
     with OpenAIServer(["x"] * 4, keep_alive=True) as server:
-        found = resolve("custom/m", Environment(base_url=server.base_url), variables={})
+        found = Registry(environment=Environment(base_url=server.base_url), variables={})(
+            "custom/m"
+        )
         assert isinstance(found, ChatModelProvider)
         provider = found
         assert asyncio.run(twice()) + asyncio.run(twice()) == ["stop"] * 4

@@ -16,7 +16,7 @@ from loopwright.providers.prices import (
     price_table,
     priced,
 )
-from loopwright.providers.routing import OBJECT_ONLY, SERVERS
+from loopwright.providers.servers import SERVERS
 
 
 def usage(given: int, made: int, total: int | None = None, **read: Any) -> Any:
@@ -179,7 +179,7 @@ def test_a_price_for_no_provider_is_refused(name: str) -> None:
 
 def test_the_listed_prices_are_of_providers_that_can_be_named() -> None:
     providers = {name.split("/")[0] for name in list_prices()}
-    assert providers <= {*SERVERS, *OBJECT_ONLY, "offline"}
+    assert providers <= {*SERVERS, "offline"}
     assert providers >= {"openai", "anthropic", "google", "deepseek", "mistral", "xai"}
 
 

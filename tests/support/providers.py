@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage
 
 from loopwright.providers.contract import (
     ModelRequest,
+    Provider,
     StreamEnd,
     StreamEvent,
     StreamPiece,
@@ -23,7 +24,7 @@ Scripted = Answer | Callable[[ModelRequest], Answer]
 """Text, a message, an exception to raise at once, exact steps, or a function of the request."""
 
 
-class ScriptedProvider:
+class ScriptedProvider(Provider):
     """Answers its n-th request with the n-th item of the script; an AssertionError past its end."""
 
     id = "scripted"

@@ -28,7 +28,7 @@ from loopwright.presets.course.protocol import (
 )
 from loopwright.presets.course.transcript import core_answer, thawed
 from loopwright.providers.contract import ModelRequest as CoreRequest
-from loopwright.providers.contract import StreamEnd, StreamEvent, StreamPiece, StreamStart
+from loopwright.providers.contract import Provider, StreamEnd, StreamEvent, StreamPiece, StreamStart
 from loopwright.state.messages import ERROR, STOP, TOOL_USE, Call, failure
 from loopwright.tools.arguments import DEFAULT_RULES, violations
 from loopwright.validation import LARGEST_WHOLE
@@ -39,7 +39,7 @@ STREAM = "stream"
 _REASONS = {"stop": STOP, "toolCall": TOOL_USE}
 
 
-class CourseProvider:
+class CourseProvider(Provider):
     """Asks the model of a run. `initial` is what the run was given, in the caller's own form."""
 
     id = "course"

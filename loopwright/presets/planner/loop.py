@@ -191,7 +191,7 @@ def _all(messages: Messages) -> Messages:
 
 
 @dataclass
-class FunctionPlanner:
+class FunctionPlanner(Provider):
     """A planner function as a provider of the core."""
 
     planner: Planner

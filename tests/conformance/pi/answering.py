@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage
 from loopwright.events import UpdateKind
 from loopwright.providers.contract import (
     ModelRequest,
+    Provider,
     StreamEnd,
     StreamEvent,
     StreamPiece,
@@ -29,7 +30,7 @@ MOST_EXHAUSTED = 20
 """Requests behind the end of the script after which a run counts as one that does not end."""
 
 
-class Answering:
+class Answering(Provider):
     """The provider of one model name; all of a world's providers share its responses."""
 
     def __init__(self, world: World, model: str) -> None:
