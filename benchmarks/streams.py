@@ -17,7 +17,7 @@ from loopwright.testing import OpenAIServer, Response
 
 CHUNKS = 2_000
 WARM_UP = 2
-"""Streams that a process reads before the measured one: imports, connections, caches."""
+"""Streams that a model object reads before the measured one: imports, connections, caches."""
 
 MOST = 1.5
 """The ratio that a model step may come to."""
@@ -32,15 +32,16 @@ async def bare(url: str) -> tuple[float, float, int]:
     from pydantic import SecretStr
 
     model = ChatOpenAI(model="m", base_url=url, api_key=SecretStr("key"), max_retries=0)
-    begun, first, texts = time.perf_counter(), 0.0, 0
-    async for chunk in model.astream("Go."):
-        if chunk.content:
-            first, texts = first or time.perf_counter(), texts + 1
+    for _ in range(WARM_UP + 1):
+        begun, first, texts = time.perf_counter(), 0.0, 0
+        async for chunk in model.astream("Go."):
+            if chunk.content:
+                first, texts = first or time.perf_counter(), texts + 1
     return first - begun, time.perf_counter() - begun, texts
 
 
 async def agent(url: str) -> tuple[float, float, int]:
-    """A whole run of an agent in memory, with a listener."""
+    """Whole runs of an agent in memory, each on a thread of its own, with a listener."""
     from loopwright import Agent
     from loopwright.events import AnyEvent, MessageUpdate
     from loopwright.settings import Environment
@@ -55,8 +56,9 @@ async def agent(url: str) -> tuple[float, float, int]:
     environment = Environment.model_validate({"base_url": url, "api_key": "key"})
     async with Agent("custom/m", environment=environment) as made:
         made.subscribe(hear)
-        begun = time.perf_counter()
-        await made.prompt("Go.")
+        for number in range(WARM_UP + 1):
+            begun, first, texts = time.perf_counter(), 0.0, 0
+            await made.prompt("Go.", thread=str(number))
         return first - begun, time.perf_counter() - begun, texts
 
 
@@ -72,11 +74,9 @@ def measured(name: str, url: str) -> dict[str, float]:
 
 
 def read(name: str, url: str) -> None:
-    """Read streams and print the figures of the last one."""
+    """Read streams and print the figures of the last one of them."""
 
     async def work() -> None:
-        for _ in range(WARM_UP):
-            await READINGS[name](url)
         first, total, texts = await READINGS[name](url)
         if texts != CHUNKS:
             raise RuntimeError(f"{name} read {texts} texts of {CHUNKS}")

@@ -42,11 +42,15 @@ class CompletionReader:
         usage = self._usage(payload, choice)
         if usage is not None and "cost" in self._counts:
             metadata[COSTS] = [self._counts["cost"]]
-        # Not validated: langchain would complete and parse the arguments of every fragment.
+        # Not validated: langchain would complete and parse the arguments of every fragment. All
+        # fields with a factory are given: pydantic inspects each factory that it has to call.
         return AIMessageChunk.model_construct(
             content=_content(delta),
-            tool_call_chunks=list(_call_chunks(delta)),
+            additional_kwargs={},
             response_metadata=metadata,
+            tool_calls=[],
+            invalid_tool_calls=[],
+            tool_call_chunks=list(_call_chunks(delta)),
             usage_metadata=usage,
         )
 

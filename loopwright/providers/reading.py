@@ -105,6 +105,9 @@ class AbortableReader(Generic[T]):
                     return
                 self._items.put_nowait((item,))
                 self._heard = self._clock.now()
+                if self._items.qsize() == 1:
+                    # A source that never has to wait would keep its first item from being shown.
+                    await asyncio.sleep(0)
                 await self._turn()
 
     async def _watch(self, patience: float) -> None:
