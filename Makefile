@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-c
 NEW_ENOUGH := import sys, ensurepip; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check check-versions bench chaos conformance local-model clean
+.PHONY: help setup demo test check check-versions bench chaos faults conformance local-model clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
@@ -30,6 +30,9 @@ bench: $(VENV)/.bench ## measure our loop and others; ARGS='...' are passed on
 
 chaos: $(VENV)/.test ## kill processes at their work, some hundred times; ARGS='...' are passed on
 	@$(BIN)/python -W error -m tests.chaos $(ARGS)
+
+faults: $(VENV)/.test ## 5,000 requests to a server with seeded faults; ARGS='...' are passed on
+	@$(BIN)/python -W error -m tests.faults $(ARGS)
 
 conformance: $(VENV)/.test ## run the vector suites, the report cases and Pi's traces
 	$(BIN)/python -m tests.conformance.vectors

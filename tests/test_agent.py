@@ -20,6 +20,7 @@ from loopwright.errors import (
 )
 from loopwright.events import AnyEvent, to_json
 from loopwright.outcome import RunResult
+from loopwright.settings import Settings
 from loopwright.testing import Response, ScriptedModel
 from tests.support.graphs import on, outline, told
 
@@ -231,7 +232,8 @@ async def test_failing_and_unknown_tools_and_bad_arguments_are_results() -> None
 
 @pytest.mark.anyio
 async def test_a_model_that_raises_fails_the_run_and_the_user_s_message_is_kept() -> None:
-    async with Agent(ScriptedModel([RuntimeError("no route"), "fine"])) as agent:
+    model = ScriptedModel([RuntimeError("no route"), "fine"])
+    async with Agent(model, settings=Settings(retries=0)) as agent:
         result = await agent.prompt("hi")
         assert (result.status, result.reason) == ("failed", "model_error")
         assert result.error == {"kind": "unknown", "message": "no route"}

@@ -25,8 +25,8 @@ async def queue_drain(state: AgentState, run: Run) -> Update:
     """Decide whether there is another turn, and open it. Writes `turn`, `idle` or `compact`.
 
     Polls (S2-02): steering before turn 1 (unless `load` polled) and after every turn; follow-ups
-    only when nothing else would go on; steering once more behind the hook `prepare_next_turn`, only
-    if nothing is pending. At a limit nothing is taken: it stays queued for the next run.
+    only when nothing else would go on; steering once more behind `prepare_next_turn`, only if
+    nothing is pending. At a limit nothing is taken: it stays queued for the next run.
     """
     kind, cursor = state["decision"]["kind"], state["cursor"]
     if kind == "opening_polled":
@@ -44,7 +44,7 @@ async def queue_drain(state: AgentState, run: Run) -> Update:
         if pending is None:
             return {"decision": Decision(kind="idle")}
     update = await _prepared(state, run)
-    if pending is None and run.dependencies.hooks.prepare_next_turn is not None:
+    if pending is None:
         pending = await take(run, cursor, "steering")
     turn = state["run"]["turn"] + 1
     await run.emit(TurnStart(turn=turn))

@@ -13,6 +13,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from loopwright import Agent, RunResult, Settings
+from loopwright.clock import Clock
 from loopwright.events import AnyEvent, Compaction, Retry
 from loopwright.nodes.compact import INSTRUCTION
 from loopwright.state.messages import ERROR, failure_of, stop_reason
@@ -97,6 +98,7 @@ async def ask(
     model: Callable[[str], BaseChatModel] | None = None,
     listen: Callable[[Agent, AnyEvent], Awaitable[None]] | None = None,
     clock: VirtualClock | None = None,
+    server_clock: Clock | None = None,
 ) -> Asked:
     """Run a prompt behind a history. `reply` is given the number of the request from 0 on, and its
     body; requests for a summary are answered apart.
@@ -115,7 +117,7 @@ async def ask(
 
     settings = settings or Settings(stall_timeout=None, compaction_tail=2)
     clock = clock or SteppedClock(now)
-    async with OpenAIServer(iter(lambda: answer, None)) as server:
+    async with OpenAIServer(iter(lambda: answer, None), clock=server_clock) as server:
         made = model(server.base_url) if model else client(server.base_url)
         async with Agent(made, tools, thread=THREAD, settings=settings, clock=clock) as agent:
             for text in history:

@@ -333,7 +333,8 @@ def test_a_sync_tool_may_delegate_to_an_agent_of_its_own() -> None:
 
 
 def test_a_failure_and_a_cancel_are_told() -> None:
-    failed = run_conversation("hi", model=ScriptedModel([ConnectionError("no route")]))
+    model = ScriptedModel([ConnectionError("no route")])
+    failed = run_conversation("hi", model=model, settings=Settings(retries=0))
     assert failed["final_response"] == "No answer: no route"
     assert (failed["completed"], failed["reason"]) == (False, "model_error")
 

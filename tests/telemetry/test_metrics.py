@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loopwright import Agent
+from loopwright.settings import Settings
 from loopwright.telemetry import metrics
 from loopwright.telemetry.metrics import Measured
 from loopwright.testing import Response, ScriptedModel, VirtualClock
@@ -73,7 +74,8 @@ def test_runs_turns_tools_and_models_are_measured() -> None:
 
 def test_a_failed_request_says_why() -> None:
     seen = Seen()
-    with Agent(ScriptedModel([ConnectionError("no route")]), observers=[Measured(seen)]) as agent:
+    model, once = ScriptedModel([ConnectionError("no route")]), Settings(retries=0)
+    with Agent(model, observers=[Measured(seen)], settings=once) as agent:
         agent.run("hi")
     ((_, about),) = seen.of(metrics.MODEL_SECONDS)
     assert about == {**MODEL, "error.type": "network"}
