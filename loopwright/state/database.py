@@ -18,6 +18,8 @@ from typing import Any, ParamSpec, TypeVar
 from loopwright.errors import DatabaseError
 from loopwright.state.connecting import MEMORY, WaitingConnection, identity, open_file, translated
 
+PATIENCE = 0.01
+"""Seconds for which an event loop waits for this process to be done with the connection."""
 COPY_EVERY = 200
 """Transactions in event loops after which the write-ahead log is copied into the file."""
 
@@ -50,8 +52,10 @@ class Database:
         self._closed = False
         self._identity: tuple[int, int] | None = None
         self._waiters = threading.local()
-        self._unattended: set[Future[None] | asyncio.Future[Any]] = set()
-        """What is still to be done in the thread, and nobody waits for."""
+        self._jobs: set[Future[Any]] = set()
+        """What is still to be done in the thread,"""
+        self._abandoned: set[asyncio.Future[Any]] = set()
+        """and what of it nobody waits for any more."""
         self._transactions = 0
 
     @property
@@ -104,7 +108,7 @@ class Database:
         It is done again from its beginning if the file turns out to be locked, so before its first
         statement it may change nothing. Where a server forbids blocking calls, it always hops.
         """
-        if self._is_free() and self.lock.acquire(blocking=False):
+        if self._is_free() and self.lock.acquire(timeout=PATIENCE):
             try:
                 connection = self._connection
                 assert connection is not None
@@ -125,7 +129,7 @@ class Database:
         """Whether work may be done in the event loop: nothing that was begun before is behind it,
         and nobody watches for blocking calls."""
         is_open = self._connection is not None and not self._closed
-        return is_open and not self._unattended and "blockbuster" not in sys.modules
+        return is_open and not self._abandoned and "blockbuster" not in sys.modules
 
     def _copy_log_in_time(self) -> None:
         """Have the write-ahead log copied into the file by the thread: a commit that does it waits
@@ -148,12 +152,13 @@ class Database:
             self._waiters.is_left = left.is_set
             return work(*args, **kwargs)
 
-        job = loop.run_in_executor(self._thread, done)
+        job = asyncio.wrap_future(self._begun(done), loop=loop)
         try:
             return await asyncio.shield(job)
         except asyncio.CancelledError:
             left.set()
-            self._leave(job)
+            self._abandoned.add(job)
+            job.add_done_callback(self._abandoned.discard)
             job.add_done_callback(_hear)
             raise
 
@@ -168,12 +173,14 @@ class Database:
             self._waiters.is_left = lambda: connection is not None and connection.was_refused
             work()
 
-        self._leave(self._thread.submit(done))
+        self._begun(done)
 
-    def _leave(self, job: "Future[None] | asyncio.Future[Any]") -> None:
-        """Nobody waits for it, but what comes next must not overtake it."""
-        self._unattended.add(job)
-        job.add_done_callback(self._unattended.discard)
+    def _begun(self, work: Callable[[], R]) -> "Future[R]":
+        """Work that is given to the thread."""
+        job = self._thread.submit(work)
+        self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
+        return job
 
     def _is_left(self) -> bool:
         """Whether nobody waits for what this thread does."""
@@ -194,7 +201,7 @@ class Database:
     async def settled(self) -> None:
         """Return when the hops of this event loop that were begun before have come back to it."""
         await asyncio.sleep(0)  # a task that was just created begins first
-        if self._executor is not None:
+        if self._jobs:
             await self.hop(lambda: None)
 
     def close(self) -> None:

@@ -31,7 +31,13 @@ class HoppingSaver(OpenedSaver):
         """What `list` yields, some at a time. No lock is held between two pages."""
         raise NotImplementedError
 
+    def is_known(self, config: RunnableConfig) -> bool:
+        """Whether anything is stored where a config points to."""
+        raise NotImplementedError
+
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        if not await self.database.here(self.is_known, config):
+            return None  # a new thread costs no hop
         return await self.database.hop(self.get_tuple, config)
 
     async def alist(

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from itertools import chain, repeat
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from loopwright.errors import DatabaseError
@@ -20,13 +21,14 @@ from loopwright.state.hopping import HoppingSaver
 from loopwright.state.lease import Lease
 from loopwright.state.linear_file import LinearFile
 from loopwright.state.moments import CHANNELS, Moment, moment_of
-from loopwright.state.reading import VISIBLE, Reading, Stored
+from loopwright.state.reading import VISIBLE, Reading, Stored, place_of
 from loopwright.state.retention import Retention
 from loopwright.state.slots import inline, load, rows_of
 
 PAGE = 100
 """Moments that are read at a time."""
 
+_KNOWN = "SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? LIMIT 1"
 _THREADS = (
     "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''"
     " GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC"
@@ -57,6 +59,11 @@ class KeepingSaver(HoppingSaver):
         """The stored threads, the one written last first."""
         with self._file.snapshot(self.serde) as reading:
             return [row[0] for row in reading.cursor.execute(_THREADS)]
+
+    def is_known(self, config: RunnableConfig) -> bool:
+        thread, namespace = place_of(config)
+        with self._file.snapshot(self.serde) as reading:
+            return reading.cursor.execute(_KNOWN, (thread, namespace)).fetchone() is not None
 
     def moments(self, thread: str) -> Iterator[Moment]:
         """The thread's moments, the newest first. No lock is held between two pages of them, and no

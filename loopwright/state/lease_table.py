@@ -88,6 +88,7 @@ class LeaseTable:
         """
         if self.database.path != MEMORY:
             lease.run, lease.register = run, self
+            await self.database.settled()  # the one before it may still be given back
             await self.database.here(self._take, lease)
 
     def _take(self, lease: Lease) -> None:

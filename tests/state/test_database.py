@@ -420,9 +420,14 @@ async def test_short_work_is_done_at_once_unless_it_would_have_to_wait(tmp_path:
         work = asyncio.ensure_future(database.here(where))
         await asyncio.sleep(0)
         assert not work.done()
-    assert await work != here
-    database.submit(lambda: None)
-    assert await database.here(where) != here  # it does not overtake what was begun before
+        left = asyncio.ensure_future(database.hop(where))
+        await asyncio.sleep(0)
+        left.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await left
+        behind = asyncio.ensure_future(database.here(where))  # it does not overtake what was left
+        await asyncio.sleep(0)
+    assert await work != here and await behind != here
     await database.settled()
     assert await database.here(where) == here
     database.close()
