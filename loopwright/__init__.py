@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         MissingKeyError,
         ModelError,
         NestedCallError,
+        OutputError,
         ProtocolError,
         StateError,
         ThreadError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from loopwright.state.backup import backup
     from loopwright.state.checkpointer import SqliteCheckpointer
     from loopwright.state.moments import Moment
+    from loopwright.structured import Output
     from loopwright.tools import Tool, ToolContext, ToolResult, tool
 
 _HOMES = {
@@ -55,6 +57,7 @@ _HOMES = {
         "MissingKeyError",
         "ModelError",
         "NestedCallError",
+        "OutputError",
         "ProtocolError",
         "StateError",
         "ThreadError",
@@ -72,6 +75,7 @@ _HOMES = {
     "loopwright.state.backup": ("backup",),
     "loopwright.state.checkpointer": ("SqliteCheckpointer",),
     "loopwright.state.moments": ("Moment",),
+    "loopwright.structured": ("Output",),
     "loopwright.tools": ("Tool", "ToolContext", "ToolResult", "tool"),
 }
 
@@ -93,6 +97,8 @@ __all__ = [
     "ModelError",
     "Moment",
     "NestedCallError",
+    "Output",
+    "OutputError",
     "ProtocolError",
     "RunResult",
     "Settings",

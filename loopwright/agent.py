@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Any, Generic, Self, Unpack
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from langgraph.types import Command
+from typing_extensions import TypeVar
 
 from loopwright import background
 from loopwright.background import require_loop
@@ -31,32 +31,35 @@ from loopwright.outcome import RunResult
 from loopwright.providers.contract import Provider
 from loopwright.providers.models import Models
 from loopwright.providers.prices import Prices, price_table
+from loopwright.queued import QueuedMessages
 from loopwright.queueing import PromptOptions, WhenBusy, begun, queue_behind
-from loopwright.queues import Queue, clear, enqueue, waiting
 from loopwright.runs import Dependencies, QueueModes, Run
 from loopwright.settings import Environment, Settings, workspace_folder
 from loopwright.signals import AbortSignal
 from loopwright.state.aborts import request_abort
 from loopwright.state.log import Log
 from loopwright.state.messages import Prompt, as_messages, new_id
-from loopwright.state.schema import no_cursor
-from loopwright.state.storage import borrowed_storage, sqlite_storage
-from loopwright.stored import StoredThreads
+from loopwright.state.storage import storage_of
+from loopwright.structured import Output, OutputKind
 from loopwright.telemetry.trace import Trace
 from loopwright.tools.registry import registry
 
+T = TypeVar("T", default=Any)
 
-class Agent(StoredThreads):
+
+class Agent(QueuedMessages, Generic[T]):
     """An agent over one database. Each thread in it is a conversation; one is this agent's own.
 
     `model` is a name (`provider/model`, `offline`), a langchain chat model or a Provider; None
     takes the environment's; `models` finds names that are not given here. `tools` are functions,
     langchain tools or `Tool`s. `system_prompt` None keeps the one that a thread was begun with.
     `database` None keeps everything in memory; a `checkpointer` of your own may be given instead,
-    with a `log` for its queues and its journal. `workspace` is the folder that file tools are
-    confined to. `trace` is a file to which its runs are written, None the environment's; other
-    `observers` are called with each run. Runs go by `clock`, `prices` come before the list prices,
-    and `fallback` are asked in turn (see Settings). Raises ConfigurationError and DatabaseError.
+    with a `log` for its queues and its journal. `output` is what a run has to answer with: a type
+    that pydantic knows, a JSON schema, or an `Output`; None takes any text. `workspace` is the
+    folder that file tools are confined to. `trace` is a file to which its runs are written, None
+    the environment's; other `observers` are called with each run. Runs go by `clock`, `prices` come
+    before the list prices, and `fallback` are asked in turn (see Settings). Raises
+    ConfigurationError and DatabaseError.
 
     Async methods run on the caller's event loop, `run` on one background loop per process. Use it
     as a context manager, or call `close` or `aclose`, to close the database.
@@ -75,6 +78,7 @@ class Agent(StoredThreads):
         thread: str | None = None,
         settings: Settings | None = None,
         hooks: Hooks | None = None,
+        output: OutputKind[T] | None = None,
         models: Callable[[str], Provider] | None = None,
         store: BaseStore | None = None,
         environment: Environment | None = None,
@@ -98,6 +102,7 @@ class Agent(StoredThreads):
             system_prompt=system_prompt,
             settings=replace(settings, model=name, fallback=others or settings.fallback),
             clock=clock or SystemClock(),
+            output=None if output is None else Output.of(output),
             hooks=hooks or Hooks(),
             listeners=Listeners(),
             queue_modes=self._modes,
@@ -106,14 +111,10 @@ class Agent(StoredThreads):
             prices=price_table(environment.prices, prices),
             observers=(*observers, *([self._trace] if self._trace else ())),
         )
-        own = checkpointer is None
-        if checkpointer is None:
-            self._storage = sqlite_storage(database)
-        else:
-            self._storage = borrowed_storage(checkpointer, log, store)
+        self._storage = storage_of(database, checkpointer, log, store)
         self._close = weakref.finalize(self, self._storage.close)
         self._live = LiveState()
-        self._loaded = own and database is None
+        self._loaded = checkpointer is None and database is None
         self._ongoing: dict[str, OngoingRun] = {}
         self.graph = build(
             replace(dependencies, log=self._storage.log),
@@ -131,19 +132,21 @@ class Agent(StoredThreads):
         thread: str | None = None,
         images: Sequence[Any] = (),
         when_busy: WhenBusy = "error",
-    ) -> Ongoing:
+        output: OutputKind[Any] | None = None,
+    ) -> Ongoing[T]:
         """Start a run with a prompt; await what is returned for its RunResult.
 
         The thread is claimed before this returns: BusyThreadError if a run is going on here; for
         one in another process it is raised where the result is awaited. With `when_busy` follow_up
         the prompt then becomes a follow-up of that run: stored when the result (`queued`) is there.
-        Must be called inside an event loop; `run` is the blocking form. Cancelling the awaiting
-        task cancels the run.
+        With an `output` this run answers with that instead of the agent's own (its type is then
+        not the T of the agent). Must be called inside an event loop; `run` is the blocking form.
+        Cancelling the awaiting task cancels the run.
         """
         messages, name = as_messages(prompt, images), thread or self.thread
         return begun(
             when_busy,
-            lambda: self._start({"messages": messages}, name),
+            lambda: self._start({"messages": messages}, name, output),
             lambda: queue_behind(self.graph, name, messages),
         )
 
@@ -154,38 +157,51 @@ class Agent(StoredThreads):
         """
         return aiter(self.prompt(prompt, **options))
 
-    def run(self, prompt: Prompt, **options: Unpack[PromptOptions]) -> RunResult:
+    def run(self, prompt: Prompt, **options: Unpack[PromptOptions]) -> RunResult[T]:
         """Run a prompt and wait for the result; callable from any thread, also inside a loop.
 
         `options` are those of `prompt`. Raises NestedCallError when called from Loopwright's own
         loop (an async tool or listener of another `run`).
         """
 
-        async def work() -> RunResult:
+        async def work() -> RunResult[T]:
             return await self.prompt(prompt, **options)
 
         return background.run(work)
 
-    def continue_(self, *, thread: str | None = None) -> Ongoing:
+    def continue_(self, *, thread: str | None = None) -> Ongoing[T]:
         """Start a run without a prompt, or with queued messages behind an answer.
 
         Awaiting it raises ContinuationError if there is nothing to continue from.
         """
         return self._start({"continue": True}, thread)
 
-    def resume(self, answers: Any = None, *, thread: str | None = None) -> Ongoing:
+    def resume(
+        self,
+        answers: Any = None,
+        *,
+        thread: str | None = None,
+        output: OutputKind[Any] | None = None,
+    ) -> Ongoing[T]:
         """Carry on a run that was interrupted: with `answers` for what it asked, or from where it
-        died. It is a new run that names the old one in `resumed_from`.
+        died. It is a new run that names the old one in `resumed_from`. What it has to answer with
+        is stored; `output` gives the type again that was given with the prompt.
         """
-        return self._start(None if answers is None else Command(resume=answers), thread)
+        return self._start(None if answers is None else Command(resume=answers), thread, output)
 
-    def _start(self, given: Any, thread: str | None) -> OngoingRun:
+    def _start(
+        self, given: Any, thread: str | None, output: OutputKind[Any] | None = None
+    ) -> OngoingRun[T]:
         require_loop()
         name = thread or self.thread
         lease = self.graph.leases.claim(name)
         own = name == self.thread
         views = [self._live] if own else []
-        run = Run.start(lease=lease, dependencies=self._dependencies(), views=views)
+        parts = self._dependencies()
+        if output is not None:
+            chosen = replace(parts.settings, output=None)
+            parts = replace(parts, output=Output.of(output), settings=chosen)
+        run = Run.start(lease=lease, dependencies=parts, views=views)
         if own:
             run.transcript = list(self._live.messages) if self._live.edited else None
             self._live.claim()
@@ -197,7 +213,8 @@ class Agent(StoredThreads):
                 # What was shown of a run that raised may not be stored.
                 self._loaded = self._loaded and ongoing.has_ended
 
-        ongoing = self._ongoing[name] = OngoingRun(self.graph, run, given, settle)
+        ongoing: OngoingRun[T] = OngoingRun(self.graph, run, given, settle)
+        self._ongoing[name] = ongoing
         return ongoing
 
     def _dependencies(self) -> Dependencies:
@@ -246,28 +263,6 @@ class Agent(StoredThreads):
         A listener that raises ends the run with status `failed`.
         """
         return self.graph.dependencies.listeners.add(listener)
-
-    # ---- the queues
-
-    def steer(self, prompt: Prompt, *, thread: str | None = None) -> None:
-        """Queue a message for the next turn boundary; stored when this returns. On an idle thread
-        it waits for the next run. Callable from any thread and process.
-        """
-        enqueue(self._storage.log, thread or self.thread, "steering", prompt)
-
-    def follow_up(self, prompt: Prompt, *, thread: str | None = None) -> None:
-        """Queue a message for when the run would otherwise end; stored when this returns."""
-        enqueue(self._storage.log, thread or self.thread, "follow_up", prompt)
-
-    def clear_queue(self, queue: Queue, *, thread: str | None = None) -> None:
-        """Take back what waits in a queue; what was delivered stays delivered."""
-        clear(self._storage.log, thread or self.thread, queue)
-
-    def queued(self, queue: Queue, *, thread: str | None = None) -> list[AnyMessage]:
-        """What waits in a queue, as of the last finished step."""
-        name = thread or self.thread
-        cursor = self._snapshot(name).values.get("cursor") or no_cursor()
-        return waiting(self._storage.log, name, queue, cursor)
 
     # ---- the end
 

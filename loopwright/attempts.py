@@ -19,13 +19,19 @@ from loopwright.events import Fallback, Retry
 from loopwright.failpoints import reach
 from loopwright.hooks import settled
 from loopwright.planning import speaking
-from loopwright.providers.contract import ModelRequest, Provider, StreamEnd, StreamEvent
+from loopwright.providers.contract import (
+    ModelRequest,
+    Provider,
+    StreamEnd,
+    StreamEvent,
+)
 from loopwright.providers.parts import holds
 from loopwright.providers.protocol import bounds_answers, checked
 from loopwright.providers.waits import LONGEST_ASKED, back_off
 from loopwright.runs import Run
 from loopwright.settings import Settings
 from loopwright.state.schema import AgentState
+from loopwright.structured import suited
 
 _HELPLESS = frozenset({"bug", "cancelled", "content_policy", "context_overflow", "storage_full"})
 """Kinds of failures that another model would not mend. A bad request is one as well, unless the
@@ -157,6 +163,8 @@ class Question:
         try:
             name, _ = speaking(self.state, run)
             provider = run.dependencies.resolve(name)
+            if name == run.settings.model:
+                run.settings = suited(run.settings, provider.schema_support(name))
             request = replace(await self.prepare(provider), withheld=self.withheld)
             if await drawn(self.state, run):
                 self.request, told = request, self.tell(provider)
@@ -210,8 +218,11 @@ async def key_for(run: Run, provider: Provider) -> str | None:
 
 def settings_changed(state: AgentState, run: Run) -> dict[str, Any]:
     """The channel with the settings of a run whose model was changed; nothing if it was not."""
-    stored = tuple(state.get("settings", {}).get("fallback", ()))
-    return {} if stored == run.settings.fallback else {"settings": run.settings.to_json()}
+    settings, stored = run.settings, state.get("settings", {})
+    mode = None if settings.output is None else settings.output.mode
+    same_mode = (stored.get("output") or {}).get("mode") == mode
+    same_models = tuple(stored.get("fallback", ())) == settings.fallback
+    return {} if same_mode and same_models else {"settings": settings.to_json()}
 
 
 def _with_next(settings: Settings, name: str) -> tuple[Settings, str]:

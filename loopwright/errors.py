@@ -23,6 +23,7 @@ What a *model* can put right (a bad argument, a failing tool) is a tool result, 
     │   ├── TokenError            the access token of a provider could not be refreshed
     │   ├── ContextOverflowError  the request did not fit the model's context window
     │   └── ProtocolError         an answer broke the protocol or a bound of one answer
+    ├── OutputError               a run has given no valid answer: names thread and reason
     ├── FatalToolError            raised by a tool whose failure must end the run
     ├── StateError                a stored state holds something that no node writes
     └── NestedCallError           a blocking call from the very loop that it would block
@@ -32,9 +33,9 @@ shows a client the text of Python's own errors only.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal, get_args
+
+from loopwright.holder import Holder
 
 _Lasting = Literal["auth", "bad_request", "billing", "content_policy", "storage_full", "tls"]
 _OfOurs = Literal["bug", "cancelled"]
@@ -101,29 +102,6 @@ class MissingExtraError(ConfigurationError):
 
 class InputError(LoopwrightError, ValueError):
     """The input of a run cannot be admitted. Nothing was stored."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Holder:
-    """The process that runs a thread. Times are seconds since the epoch."""
-
-    host: str
-    process: int
-    since: float
-
-    expires: float | None = None
-    """When others may take the thread unless the process renews its lease; None: never, because
-    it is this very process."""
-
-    def __str__(self) -> str:
-        """`process 7 on box has run it since 2026-01-31 12:00:00 UTC`, and until when."""
-        who = f"process {self.process} on {self.host} has run it since {moment(self.since)}"
-        return who if self.expires is None else f"{who}, with a lease until {moment(self.expires)}"
-
-
-def moment(seconds: float) -> str:
-    """Unix time as an error tells it."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 class TranscriptError(InputError):
@@ -281,6 +259,18 @@ class ProtocolError(ModelError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, kind="protocol")
+
+
+class OutputError(LoopwrightError, ValueError):
+    """A run that had to answer in a form gave no valid answer; `reason` names what ended it."""
+
+    def __init__(self, thread: str, status: str, reason: str, text: str = "") -> None:
+        why = f": {text}" if text else ""
+        super().__init__(
+            f"the run of thread {thread!r} has no output: it is {status} ({reason}){why}; look at "
+            "its messages, or give the model more repairs or a simpler schema"
+        )
+        self.thread, self.reason = thread, reason
 
 
 class FatalToolError(LoopwrightError):

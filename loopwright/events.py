@@ -58,7 +58,8 @@ class AgentEnd(Event):
     `messages` is what this run produced (prompts, answers, results, delivered queue messages),
     never older ones; after a fault only the synthetic failure message (S2). `reason` names the
     rule that ended the run. `error` is `{"kind", "message"}` of a failed run. `interrupts` holds
-    what an interrupted run waits for.
+    what an interrupted run waits for. `output` is the JSON of the answer of a run that had to give
+    it in a form, None if it did not.
     """
 
     thread: str
@@ -69,6 +70,7 @@ class AgentEnd(Event):
     turns: int = 0
     error: dict[str, str] | None = None
     interrupts: list[Any] = field(default_factory=list)
+    output: Any = None
     type: Literal["agent_end"] = "agent_end"
 
 

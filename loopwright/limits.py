@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from loopwright.errors import InputError
 from loopwright.events import Budget, RunStatus, TurnStart
-from loopwright.runs import Run, changed
+from loopwright.runs import Run, opened_turn
 from loopwright.settings import Limits
 from loopwright.spending import usage_of
 from loopwright.state.messages import new_id
@@ -80,7 +80,7 @@ async def open_last_answer(state: AgentState, run: Run) -> dict[str, Any]:
     run.settings = replace(run.settings, tools=())
     await run.emit(Budget(name="turns", left=0))
     await run.emit(TurnStart(turn=turn))
-    return {"settings": run.settings.to_json(), "run": changed(state["run"], turn=turn)}
+    return {"settings": run.settings.to_json(), "run": opened_turn(state["run"], turn)}
 
 
 def announced(state: AgentState, run: Run, messages: list[AnyMessage]) -> list[AnyMessage]:

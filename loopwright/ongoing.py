@@ -7,9 +7,10 @@ slow or cancel the run by reading slowly or leaving (design.md §7).
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Generic
 
 from langchain_core.runnables.config import var_child_runnable_config
+from typing_extensions import TypeVar
 
 from loopwright.background import running_loop
 from loopwright.emitter import Sink
@@ -20,8 +21,10 @@ from loopwright.graph.guard import RUN_KEY
 from loopwright.outcome import RunResult, result_of
 from loopwright.runs import Run
 
+T = TypeVar("T", default=Any)
 
-class Ongoing:
+
+class Ongoing(Generic[T]):
     """Something that was asked for and goes on. Await it for the RunResult; iterate it for the
     events.
 
@@ -30,7 +33,7 @@ class Ongoing:
     events from the first. Cancelling whoever awaits it cancels the run.
     """
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, RunResult]]) -> None:
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, RunResult[T]]]) -> None:
         """Must be called in an event loop."""
         self._events: list[AnyEvent] = []
         self._more = asyncio.Event()
@@ -38,7 +41,7 @@ class Ongoing:
         self._task = asyncio.get_running_loop().create_task(work())
         self._task.add_done_callback(self._ended)
 
-    def __await__(self) -> Generator[Any, None, RunResult]:
+    def __await__(self) -> Generator[Any, None, RunResult[T]]:
         return self._task.__await__()
 
     async def __aiter__(self) -> AsyncIterator[AnyEvent]:
@@ -77,7 +80,7 @@ class Ongoing:
     def _over(self) -> None:
         """What is done once when it is over, before anybody hears of that."""
 
-    def _ended(self, task: "asyncio.Task[RunResult]") -> None:
+    def _ended(self, task: "asyncio.Task[RunResult[T]]") -> None:
         self._over()  # a task that was cancelled before its first step never came to its `finally`
         self._more.set()
         self._settled.set_result(None)
@@ -85,7 +88,7 @@ class Ongoing:
             task.exception()  # reported to whoever awaits or iterates, not to asyncio's log
 
 
-class OngoingRun(Ongoing):
+class OngoingRun(Ongoing[T]):
     """A run that has claimed its thread in this process."""
 
     def __init__(
@@ -103,7 +106,7 @@ class OngoingRun(Ongoing):
         await super().settled()
         await self.run.lease.released()
 
-    async def _drain(self, graph: AgentGraph, given: Any) -> RunResult:
+    async def _drain(self, graph: AgentGraph, given: Any) -> RunResult[T]:
         # A run inside another graph's tool is a run of its own, not a subgraph of that graph.
         var_child_runnable_config.set(None)
         config: Any = {"configurable": {"thread_id": self.run.thread, RUN_KEY: self.run}}
@@ -118,7 +121,11 @@ class OngoingRun(Ongoing):
             raise StateError(
                 f"run {self.run.id} of thread {self.run.thread!r} ended without a word"
             )
-        return result_of(end)
+        settings = self.run.settings
+        typed = end.output
+        if typed is not None and settings.output is not None:
+            typed = self.run.output().load(typed)
+        return result_of(end, typed)
 
     def _take(self, event: AnyEvent) -> None:
         super()._take(event)

@@ -6,28 +6,32 @@ Who decides status and reason: the nodes `finish` and `fail`, and the entrance f
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Literal, cast
+from typing import Any, Generic, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage
+from typing_extensions import TypeVar
 
+from loopwright.errors import OutputError
 from loopwright.events import AgentEnd, RunStatus
 from loopwright.providers.finish import is_filtered
 from loopwright.spending import Usage, nothing
 from loopwright.state.messages import LENGTH, calls, stop_reason
 from loopwright.state.notes import rule_of
 
+T = TypeVar("T", default=Any)
 ResultStatus = RunStatus | Literal["queued"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunResult:
+class RunResult(Generic[T]):
     """The outcome of one run.
 
     `status` is completed, stopped, limit, cancelled, failed or interrupted; `reason` names the rule
     that ended the run. `messages` are the ones this run produced, `final_text` is the text of its
     last answer (empty if there is none). `usage` has the tokens and the cost of this run (see
     `Usage`), `error` is `{"kind", "message"}` of a failed run, `interrupts` what an interrupted
-    run waits for.
+    run waits for. `output` is the valid answer of a run that had to give one in a form
+    (`Agent(output=...)`), else None.
 
     With status `queued` there was no run: the prompt is stored in the queue that `reason` names,
     for the run `run_id` that goes on.
@@ -49,14 +53,23 @@ class RunResult:
     filtered: bool = False
     """Whether the provider withheld the last answer or a part of it, or the model refused."""
 
+    output: T | None = None
+
+    def required_output(self) -> T:
+        """The valid answer. Raises OutputError, which says why there is none."""
+        if self.output is None:
+            text = (self.error or {}).get("message", "")
+            raise OutputError(self.thread, self.status, self.reason, text)
+        return self.output
+
     def _repr_html_(self) -> str:
         """A notebook shows the answer and how the run ended; all text is escaped."""
         ended = f"{self.status} ({self.reason}), {self.turns} turns, thread {self.thread}"
         return f"<p>{escape(self.final_text)}</p><p><small>{escape(ended)}</small></p>"
 
 
-def result_of(end: AgentEnd) -> RunResult:
-    """The result that an `agent_end` tells."""
+def result_of(end: AgentEnd, output: Any = None) -> RunResult:
+    """The result that an `agent_end` tells, with the typed form of its output."""
     return RunResult(
         status=end.status,
         reason=end.reason,
@@ -69,6 +82,7 @@ def result_of(end: AgentEnd) -> RunResult:
         interrupts=list(end.interrupts),
         error=end.error,
         **marks(end.messages),
+        output=output,
     )
 
 
@@ -98,6 +112,7 @@ def outcome_of(end: AgentEnd, run_id: str) -> dict[str, Any]:
         "run_id": run_id,
         "error": end.error,
         **marks(end.messages),
+        "output": end.output,
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolMessage
 
 from loopwright.errors import ConfigurationError
+from loopwright.forms import OutputForm
 from loopwright.plans import Plan, marks
 from loopwright.runs import Run
 from loopwright.settings import Settings
@@ -106,6 +107,13 @@ def speaking(state: AgentState, run: Run) -> tuple[str, ToolRegistry]:
     if run.settings.plan_model is None or not _makes_plan(state, run):
         return run.settings.model, tools
     return run.settings.plan_model, tools.select([PLAN] if tools.get(PLAN) else [])
+
+
+def held_to(state: AgentState, run: Run) -> OutputForm | None:
+    """The form that this turn's provider is to hold the answer to; a plan is asked for without."""
+    form = run.settings.output
+    asks = form is not None and form.mode == "native" and not _makes_plan(state, run)
+    return form if asks else None
 
 
 def require_plan_tool(settings: Settings, tools: ToolRegistry) -> None:

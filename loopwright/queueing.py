@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, TypeVar
 
 from loopwright.errors import BusyThreadError, ConfigurationError
 from loopwright.graph.entrance import AgentGraph
@@ -20,7 +20,9 @@ from loopwright.queues import enqueue
 from loopwright.state.checkpointer import SqliteCheckpointer
 from loopwright.state.schema import Decision
 from loopwright.state.sqlite_log import SqliteLog
+from loopwright.structured import OutputKind
 
+T = TypeVar("T", default=Any)
 WhenBusy = Literal["error", "follow_up"]
 """What becomes of a prompt while another run of its thread goes on."""
 
@@ -31,6 +33,7 @@ class PromptOptions(TypedDict, total=False):
     thread: str | None
     images: Sequence[Any]
     when_busy: WhenBusy
+    output: OutputKind[Any] | None
 
 
 RETRY = 0.05
@@ -42,9 +45,9 @@ _POLLS_LATER = {"opening", "opening_polled", "turn", "compact", "tools", "again"
 
 def begun(
     when_busy: WhenBusy,
-    start: Callable[[], OngoingRun],
-    queue: Callable[[], Awaitable[RunResult | None]],
-) -> Ongoing:
+    start: Callable[[], OngoingRun[T]],
+    queue: Callable[[], Awaitable[RunResult[T] | None]],
+) -> Ongoing[T]:
     """Start a run; a busy thread is a BusyThreadError, or the prompt is queued behind its run."""
     if when_busy not in get_args(WhenBusy):
         known = " or ".join(get_args(WhenBusy))
@@ -52,7 +55,7 @@ def begun(
     return start() if when_busy == "error" else Queueing(start, queue)
 
 
-class Queueing(Ongoing):
+class Queueing(Ongoing[T]):
     """A prompt that waits for nothing: it runs, or it is queued and that is its result.
 
     `start` claims the thread or raises BusyThreadError, `queue` gives the result of a prompt that
@@ -63,15 +66,15 @@ class Queueing(Ongoing):
 
     def __init__(
         self,
-        start: Callable[[], OngoingRun],
-        queue: Callable[[], Awaitable[RunResult | None]],
+        start: Callable[[], OngoingRun[T]],
+        queue: Callable[[], Awaitable[RunResult[T] | None]],
     ) -> None:
         """A free thread is claimed before this returns. Must be called in an event loop."""
         self._start, self._queue = start, queue
         first = self._claimed()
         super().__init__(lambda: self._work(first))
 
-    def _claimed(self) -> OngoingRun | None:
+    def _claimed(self) -> OngoingRun[T] | None:
         try:
             run = self._start()
         except BusyThreadError:
@@ -79,7 +82,7 @@ class Queueing(Ongoing):
         run.follower = self._take
         return run
 
-    async def _work(self, run: OngoingRun | None) -> RunResult:
+    async def _work(self, run: OngoingRun[T] | None) -> RunResult[T]:
         while True:
             try:
                 if run is not None:

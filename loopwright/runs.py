@@ -21,11 +21,13 @@ from loopwright.providers.prices import PriceTable, list_prices, priced
 from loopwright.settings import QueueMode, Settings
 from loopwright.signals import AbortSignal
 from loopwright.spending import Usage, usage_of
+from loopwright.state.ids import Ids
 from loopwright.state.lease import Lease
 from loopwright.state.log import Log, MemoryLog
-from loopwright.state.messages import calls, identified, new_id
+from loopwright.state.messages import identified, new_id
 from loopwright.state.schema import AgentState, Cursor, Overrides, RunRecord, Tree
 from loopwright.state.view import shown
+from loopwright.structured import Output
 from loopwright.tools.arguments import DEFAULT_RULES, ArgumentRules
 from loopwright.tools.contract import ToolRegistry
 from loopwright.wording import Wording
@@ -53,6 +55,9 @@ class Dependencies:
     """None keeps the prompt that a thread was begun with."""
 
     settings: Settings = field(default_factory=Settings)
+    output: Output[Any] | None = None
+    """What runs answer with, if the settings do not say another form."""
+
     hooks: Hooks = field(default_factory=Hooks)
     log: Log = field(default_factory=MemoryLog)
     listeners: Listeners = field(default_factory=Listeners)
@@ -76,27 +81,6 @@ class Dependencies:
     observers: tuple[Callable[["Run"], None], ...] = ()
     """Called with each run before it begins: they may add views to its emitter, wrap what it
     depends on, and have something awaited at its end (see `telemetry.recording`)."""
-
-
-@dataclass
-class Ids:
-    """The message and call ids of a ledger: built once per run, then kept up to date (O(new))."""
-
-    messages: set[str]
-    calls: set[str]
-
-    @classmethod
-    def of(cls, ledger: list[AnyMessage]) -> "Ids":
-        """All ids of a ledger."""
-        ids = cls(set(), set())
-        for message in ledger:
-            ids.note(message)
-        return ids
-
-    def note(self, message: AnyMessage) -> None:
-        """Take the ids of one message."""
-        self.messages.add(str(message.id))
-        self.calls.update(call.id for call in calls(message))
 
 
 @dataclass
@@ -173,6 +157,9 @@ class Run:
     watch: Watch = field(default_factory=Watch)
     ids: Ids | None = None
     settings: Settings = field(default_factory=Settings)
+
+    held_to: Output[Any] | None = None
+    """What the final answer is checked by; see `output`."""
 
     at_end: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     """Awaited by the entrance when the run is over, whatever became of it."""
@@ -254,9 +241,20 @@ class Run:
         """What the arguments of a call may look like, within the limits of the run."""
         return self.dependencies.argument_rules.within(self.settings.limits)
 
+    def output(self) -> Output[Any]:
+        """What the run has to answer with; only for one whose settings have a form."""
+        form = self.settings.output
+        assert form is not None
+        if self.held_to is None or self.held_to.form is not form:
+            self.held_to = Output.under(form, self.dependencies.output)
+        return self.held_to
+
     def offered_tools(self) -> ToolRegistry:
-        """The tools of this run, as the settings name them."""
-        return self.dependencies.tools.select(self.settings.tools)
+        """The tools of this run, as the settings name them, and the one for its final answer."""
+        chosen = self.dependencies.tools.select(self.settings.tools)
+        if self.settings.output is None or self.settings.output.mode != "tool":
+            return chosen
+        return ToolRegistry((*chosen.tools, self.output().tool))
 
 
 def ledger(state: AgentState, run: Run) -> list[AnyMessage]:
@@ -283,6 +281,11 @@ def opened(run: Run, size: int) -> RunRecord:
     if run.tree is not None or run.settings.limits.calls is not None:
         record["tree"] = run.tree or Tree(thread=run.thread, run=run.id)
     return record
+
+
+def opened_turn(record: RunRecord, turn: int) -> RunRecord:
+    """The record of a run whose next turn begins: what was answered before is not its answer."""
+    return changed(record, turn=turn, **({"answered": None} if "answered" in record else {}))
 
 
 def changed(record: RunRecord, **changes: Any) -> RunRecord:

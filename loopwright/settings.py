@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from loopwright.errors import ConfigurationError
+from loopwright.forms import OutputForm
 from loopwright.validation import (
     require_kind,
     require_known,
@@ -202,6 +203,9 @@ class Settings:
     """Newest checkpoints of its thread that a run leaves when it ends, at least 1; None leaves all.
     Messages are never deleted, but only these moments can be gone back to."""
 
+    output: OutputForm | None = None
+    """The form that the final answer must have; None: any text."""
+
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -232,10 +236,12 @@ class Settings:
         """Raises ConfigurationError for a field that does not exist."""
         require_known("setting", data, cls)
         require_known("limit", data.get("limits", {}), Limits)
-        limits = Limits(**data.get("limits", {}))
+        require_known("output setting", data.get("output") or {}, OutputForm)
+        limits, output = Limits(**data.get("limits", {})), data.get("output")
+        form = None if output is None else OutputForm(**output)
         names = [name for name in ("tools", "repeatable", "fallback") if data.get(name) is not None]
         lists = {name: tuple(data[name]) for name in names}
-        return cls(**{**data, **lists, "limits": limits})
+        return cls(**{**data, **lists, "limits": limits, "output": form})
 
 
 def workspace_folder(path: str | Path) -> Path:

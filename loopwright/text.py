@@ -3,6 +3,7 @@
 Which texts are cleaned, and when, is decided where they are read or sent.
 """
 
+from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
@@ -62,3 +63,8 @@ def _same_pairs(pairs: dict[Any, Any], value: dict[Any, Any]) -> bool:
     return len(pairs) == len(value) and all(
         a is b and pairs[a] is value[b] for a, b in zip(pairs, value, strict=True)
     )
+
+
+def moment(seconds: float) -> str:
+    """Unix time as an error tells it."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -36,6 +36,8 @@ def kind_of(state: AgentState, run: Run, message: AIMessage) -> AnswerKind:
         return "hard_stop"
     if calls(message):
         return "tools"
+    if run.settings.output is not None:  # what it lacks is said by its form (`judging`)
+        return "satisfied"
     if reason == LENGTH and _may_continue(state, run):
         return "cut"
     return "empty" if _is_empty(message) and _may_nudge(state, run, reason) else "satisfied"
@@ -43,7 +45,8 @@ def kind_of(state: AgentState, run: Run, message: AIMessage) -> AnswerKind:
 
 def visible(run: Run, message: AIMessage, kind: AnswerKind) -> AIMessage:
     """The answer as it is stored: one that ends the run without a word says so in its text."""
-    if kind != "satisfied" or run.settings.empty_answers == "keep" or not _is_empty(message):
+    kept = run.settings.empty_answers == "keep" or run.settings.output is not None
+    if kind != "satisfied" or kept or not _is_empty(message):
         return message
     reason = stop_reason(message)
     text = run.dependencies.wording.no_answer

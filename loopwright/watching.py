@@ -61,7 +61,7 @@ def _take(run: Run, history: _History, messages: Sequence[AnyMessage]) -> None:
 
 
 def _is_repeatable(run: Run, name: str) -> bool:
-    tool = run.dependencies.tools.get(name)
+    tool = run.dependencies.tools.get(name) or run.offered_tools().get(name)
     return name in run.settings.repeatable or (tool is not None and tool.repeatable)
 
 
@@ -70,6 +70,9 @@ def barred(run: Run, call: Call) -> ToolResult | None:
     order of the calls; what stands behind a call that is barred is barred too.
     """
     wording, history = run.dependencies.wording, run.watch.history
+    form = run.settings.output
+    if form is not None and form.name == call.name:  # it ends the run; its repairs bound it
+        return None
     if run.watch.concluding:
         return _not_executed(TOKEN_BUDGET, wording.over_budget)
     if history is None:

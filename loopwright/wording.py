@@ -67,6 +67,20 @@ class Wording:
     over_budget: str = "Not executed: the token budget of the run is used up."
     """Answer to a call that comes behind that."""
 
+    invalid_output: str = (
+        "This is not a valid final answer:\n{faults}\nSend the whole answer again, as one JSON "
+        "object that fits the schema and nothing else."
+    )
+    """What the model is told of an answer that does not have its form."""
+
+    cut_output: str = (
+        "The final answer was cut off by the output limit. Send the whole answer again, shorter."
+    )
+    """What the model is told of an answer that was cut off."""
+
+    missing_output: str = "There is no final answer yet. Call the tool {name} with it."
+    """What the model is told when it ends without calling the tool for its answer."""
+
     plan: str = (
         "The current plan:\n{plan}\nFollow it, calling tools where they are needed. When a step is "
         "done, say so in your answer: [Step 1 done]. Revise the plan only if results call for it."

@@ -16,15 +16,15 @@ LAYERS = (
     ("state",),
     ("providers", "memory", "tools"),
     (
-        *("hooks", "outcome", "runs", "queues", "turns", "live"),
-        *("cancelling", "limits", "repetition", "unfinished", "watching"),
+        *("hooks", "outcome", "runs", "queues", "structured", "turns", "live"),
+        *("cancelling", "judging", "limits", "repetition", "unfinished", "watching"),
         *("wallet", "budgets", "plans", "planning"),
     ),
     ("calls", "approvals", "attempts", "progress", "performing", "recovery"),
     ("nodes",),
     ("graph",),
     (
-        *("transfer", "adjustable", "stored", "ongoing", "queueing", "agent", "loops"),
+        *("transfer", "adjustable", "stored", "ongoing", "queued", "queueing", "agent", "loops"),
         "telemetry",
     ),
     ("presets", "replay", "serve", "cli", "testing", "__main__", "__init__"),

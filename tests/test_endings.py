@@ -16,6 +16,7 @@ from langgraph.types import interrupt
 from loopwright import Agent
 from loopwright.budgets import Purse
 from loopwright.errors import ContextOverflowError, ContinuationError
+from loopwright.forms import OutputForm
 from loopwright.hooks import Hooks
 from loopwright.ongoing import OngoingRun
 from loopwright.outcome import RunResult
@@ -27,6 +28,7 @@ from loopwright.testing import Gate, VirtualClock
 from loopwright.tools.contract import Tool, ToolContext, ToolResult
 from tests.support.providers import Scripted, ScriptedProvider, said, steps
 
+FORM = OutputForm(schema={"type": "object"})
 DESIGN = Path(__file__).parent.parent / "docs" / "design.md"
 
 
@@ -146,6 +148,22 @@ ENDINGS = [
         "stopped",
         "too_many_revisions",
         "test_a_plan_that_is_never_settled",
+    ),
+    Ending(
+        "an answer does not have the form that it must have, and its repairs are used up",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "failed",
+        "invalid_output",
+        "test_an_answer_that_never_has_its_form",
+    ),
+    Ending(
+        "the model or its provider refuses an answer that must have a form",
+        "`stop_hook`: stopped",
+        "`stop_hook` → `finish`",
+        "failed",
+        "refused_output",
+        "test_a_refused_answer",
     ),
     Ending(
         "the hook says so",
@@ -380,6 +398,21 @@ async def test_a_plan_that_is_never_settled(agent: Make) -> None:
     script = (planning(1), using(10), planning(2))
     made = agent(*script, tools=[plan_tool, look], settings=settings)
     assert ending(await made.prompt("hi")) == ("stopped", "too_many_revisions")
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_never_has_its_form(agent: Make) -> None:
+    result = await agent("no", "no", "no", "no", settings=Settings(output=FORM)).prompt("hi")
+    assert ending(result) == ("failed", "invalid_output")
+    assert result.turns == 1 + FORM.repairs
+
+
+@pytest.mark.anyio
+async def test_a_refused_answer(agent: Make) -> None:
+    refused = said("I will not", stop="content_filter")
+    result = await agent(refused, settings=Settings(output=FORM)).prompt("hi")
+    assert ending(result) == ("failed", "refused_output")
+    assert result.error is not None and "content_filter" in result.error["message"]
 
 
 @pytest.mark.anyio

@@ -10,7 +10,6 @@ from loopwright.errors import (
     ConfigurationError,
     ContextOverflowError,
     DatabaseError,
-    Holder,
     LeaseLostError,
     LoopwrightError,
     MissingExtraError,
@@ -19,6 +18,7 @@ from loopwright.errors import (
     UnknownModelError,
     UnknownThreadError,
 )
+from loopwright.holder import Holder
 
 ALL = [
     value

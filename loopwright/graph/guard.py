@@ -17,9 +17,10 @@ from langgraph.types import Overwrite
 from loopwright.errors import StateError
 from loopwright.events import AnyEvent, to_json
 from loopwright.graph.direct import listeners
-from loopwright.runs import Ids, Run, Update, changed, opened
+from loopwright.runs import Run, Update, changed, opened
 from loopwright.settings import Settings
 from loopwright.spending import added
+from loopwright.state.ids import Ids
 from loopwright.state.schema import AgentState, Decision, RunRecord
 from loopwright.state.view import whole_ledger
 

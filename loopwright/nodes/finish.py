@@ -6,6 +6,7 @@ Which rule ended the run was decided before; a fault ends in `fail` instead.
 from langchain_core.messages import AnyMessage
 
 from loopwright.events import AgentEnd, RunStatus
+from loopwright.judging import INVALID_OUTPUT, REFUSED_OUTPUT
 from loopwright.limits import STATUSES
 from loopwright.outcome import outcome_of
 from loopwright.runs import Run, Update, changed
@@ -20,7 +21,10 @@ async def finish(state: AgentState, run: Run) -> Update:
     """Emit `agent_end` and store the outcome. Writes `done`."""
     record = state["run"]
     produced = state["messages"][record["first"] :]
+    answered = record.get("answered")
     status, reason = verdict(state["decision"], state["messages"])
+    if status == "completed" and answered is not None:
+        reason = "answered"  # its tool takes the answer, it does not end the run
     end = AgentEnd(
         thread=run.thread,
         status=status,
@@ -28,7 +32,8 @@ async def finish(state: AgentState, run: Run) -> Update:
         messages=produced,
         usage=usage_of(produced, record.get("aside")),
         turns=record["turn"],
-        error=_error(reason, state["messages"]) if status == "failed" else None,
+        error=_error(state["decision"], state["messages"]) if status == "failed" else None,
+        output=None if answered is None else answered["value"],
     )
     await run.emit(end)
     return {
@@ -52,6 +57,8 @@ def verdict(decision: Decision, messages: list[AnyMessage]) -> tuple[RunStatus, 
 _STOPPED: dict[str, RunStatus] = {
     **STATUSES,
     TOKEN_BUDGET: "limit",
+    INVALID_OUTPUT: "failed",
+    REFUSED_OUTPUT: "failed",
     "context_overflow": "failed",
     OUTPUT_LIMIT: "failed",
     "aborted": "cancelled",
@@ -62,14 +69,16 @@ def _last_answer(messages: list[AnyMessage]) -> AnyMessage:
     return next(message for message in reversed(messages) if message.type == "ai")
 
 
-def _error(reason: str, messages: list[AnyMessage]) -> dict[str, str] | None:
-    if reason == "context_overflow":
+def _error(decision: Decision, messages: list[AnyMessage]) -> dict[str, str] | None:
+    if "error" in decision:
+        return decision["error"]
+    if decision.get("reason") == "context_overflow":
         text = "the context does not fit the model and nothing is left to summarise"
-        return {"kind": reason, "message": text}
-    if reason == OUTPUT_LIMIT:
+        return {"kind": "context_overflow", "message": text}
+    if decision.get("reason") == OUTPUT_LIMIT:
         text = (
             "the output limit of the model stops this: its tool calls were cut off again and again "
             "and none was run; raise its limit (max_tokens), or ask for less in one step"
         )
-        return {"kind": reason, "message": text}
+        return {"kind": OUTPUT_LIMIT, "message": text}
     return error_of(_last_answer(messages))

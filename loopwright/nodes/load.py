@@ -11,13 +11,15 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from loopwright.errors import ConfigurationError, ContinuationError, InputError, LoopwrightError
 from loopwright.events import AgentStart, Repair, TurnStart
 from loopwright.failpoints import reach
+from loopwright.forms import OutputForm
 from loopwright.limits import overridden, require_fit
 from loopwright.planning import carried, require_plan_tool
-from loopwright.providers.contract import Provider
+from loopwright.providers.contract import Provider, SchemaSupport
 from loopwright.queues import Taken, deliver, take
 from loopwright.recovery import unanswered
-from loopwright.runs import Ids, Run, Update, opened
+from loopwright.runs import Run, Update, opened
 from loopwright.settings import Settings
+from loopwright.state.ids import Ids
 from loopwright.state.linking import require_linked
 from loopwright.state.repair import repair
 from loopwright.state.schema import (
@@ -30,6 +32,7 @@ from loopwright.state.schema import (
 )
 from loopwright.state.transcript import faults
 from loopwright.state.view import moved, whole_ledger
+from loopwright.structured import settled_form
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ async def load(state: AgentState, run: Run) -> Update:
     try:
         run.settings = frozen_settings(run)
         found = await _resolved(run)
+        run.settings = replace(run.settings, output=_form(run, found))
         run.ids = Ids.of(history)
         _require_sound(run, [*history, *state["input"]["messages"]])
         opening = await _opening(state["input"], history, cursor, run)
@@ -103,6 +107,16 @@ def _require_provider(found: "asyncio.Future[Provider]", run: Run) -> None:
         found.result()
 
 
+def _form(run: Run, found: "asyncio.Future[Provider]") -> OutputForm | None:
+    """The form of the final answer. Raises ConfigurationError."""
+    name = run.settings.model
+    support: SchemaSupport = "untested"
+    if found.exception() is None:
+        support = found.result().schema_support(name)
+    parts = run.dependencies
+    return settled_form(run.settings, parts.output, parts.tools.select(run.settings.tools), support)
+
+
 async def _opening(
     admission: Admission, history: list[AnyMessage], cursor: Cursor, run: Run
 ) -> _Opening:
@@ -144,6 +158,8 @@ def frozen_settings(run: Run) -> Settings:
         settings = replace(settings, model=overrides["model"])
     if "tools" in overrides:
         settings = replace(settings, tools=tuple(overrides["tools"]))
+    if "output" in overrides:
+        settings = replace(settings, output=OutputForm(schema=overrides["output"]))
     settings = replace(settings, limits=overridden(settings.limits, overrides))
     unknown = set(settings.tools or ()) - set(run.dependencies.tools.names())
     if unknown:

@@ -15,7 +15,7 @@ from loopwright.errors import ContextOverflowError, ModelError
 from loopwright.events import MessageStart, MessageUpdate
 from loopwright.hooks import KeptContext, settled
 from loopwright.limits import CALLS, announced
-from loopwright.planning import speaking, with_plan
+from loopwright.planning import held_to, speaking, with_plan
 from loopwright.providers.contract import (
     ModelRequest,
     Provider,
@@ -102,6 +102,7 @@ async def _request(
         id=f"request-{run.settings.request_offset + state['run']['turn']:03}",
         patience=run.settings.stall_timeout,
         clock=run.dependencies.clock,
+        output=held_to(state, run),
         signal=run.signal,
         session=run.thread,
         foreign_thinking=run.settings.foreign_thinking,

@@ -9,10 +9,11 @@ from typing import Any
 from loopwright.errors import ConfigurationError
 from loopwright.events import TurnStart
 from loopwright.hooks import NextTurn, settled
+from loopwright.judging import correct
 from loopwright.limits import has_last_answer, open_last_answer, reached
 from loopwright.planning import revised
 from loopwright.queues import deliver, take
-from loopwright.runs import Run, Update, changed, ledger
+from loopwright.runs import Run, Update, ledger, opened_turn
 from loopwright.settings import Settings
 from loopwright.state.schema import AgentState, Decision, View
 from loopwright.state.view import exceeds_window, measure
@@ -49,7 +50,7 @@ async def queue_drain(state: AgentState, run: Run) -> Update:
     turn = state["run"]["turn"] + 1
     await run.emit(TurnStart(turn=turn))
     await (ask_again(run, kind) if pending is None else deliver(run, pending))
-    return await _measured(state, run, {**update, "run": changed(state["run"], turn=turn)})
+    return await _measured(state, run, {**update, "run": opened_turn(state["run"], turn)})
 
 
 async def _prepared(state: AgentState, run: Run) -> dict[str, Any]:
@@ -89,6 +90,7 @@ async def _measured(state: AgentState, run: Run, update: dict[str, Any]) -> Upda
     """Another turn, behind what its model has to be told first, and behind a compaction if the
     context has grown too large for the model.
     """
+    await correct(state["decision"], run)
     update = await cautioned(state, run, update)
     window = run.settings.context_window or _window_of_model(run)
     if window is None:

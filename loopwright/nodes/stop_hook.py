@@ -11,6 +11,7 @@ from loopwright.budgets import recount
 from loopwright.cancelling import is_cut
 from loopwright.events import TurnEnd
 from loopwright.hooks import settled
+from loopwright.judging import concluded
 from loopwright.limits import has_last_answer, is_last_answer, reached
 from loopwright.planning import followed
 from loopwright.runs import Run, Update, ledger
@@ -40,7 +41,11 @@ async def stop_hook(state: AgentState, run: Run) -> Update:
     plan, drift = followed(state, run, message, results)
     if rule := barred_by(results) or drift or (kind == "again" and out_of_room(state, run)):
         return {**plan, "decision": Decision(kind="stopped", reason=rule)}
-    return {**plan, "decision": await _after_turn(state, run, kind)}
+    answered, decision = concluded(state, run, message, results)
+    decision = decision or Decision(kind=kind)
+    if decision["kind"] != "stopped":
+        decision = await _after_turn(state, run, decision)
+    return {**plan, **answered, "decision": decision}
 
 
 def _came_to(state: AgentState) -> DecisionKind:
@@ -51,15 +56,17 @@ def _came_to(state: AgentState) -> DecisionKind:
     return "again" if isinstance(tail[0], ToolMessage) else "satisfied"
 
 
-async def _after_turn(state: AgentState, run: Run, kind: DecisionKind) -> Decision:
+async def _after_turn(state: AgentState, run: Run, decision: Decision) -> Decision:
     if is_cut(run):
         return Decision(kind="stopped", reason="aborted")
     hook = run.dependencies.hooks.should_stop_after_turn
     if hook is not None and await settled(hook(turn_context(state, run))):
         return Decision(kind="stopped", reason="should_stop_after_turn")
-    limit = reached(state, run) if kind == "again" or is_last_answer(state, run) else None
+    limit = (
+        reached(state, run) if decision["kind"] == "again" or is_last_answer(state, run) else None
+    )
     if limit is None or has_last_answer(state, run):
-        return Decision(kind=kind)
+        return decision
     return Decision(kind="stopped", reason=limit)
 
 

@@ -43,6 +43,18 @@ def parse_arguments(text: str) -> dict[str, Any]:
     return value
 
 
+def parse_object(text: str) -> dict[str, Any]:
+    """The object that the text of an answer spells; unlike arguments it must be there, bare.
+
+    Raises ArgumentsError for everything else.
+    """
+    value = _value(text, "the answer is")
+    if not isinstance(value, dict):
+        kind = type(value).__name__
+        raise ArgumentsError("ARGUMENTS_NOT_OBJECT", f"the answer is a {kind}, not an object")
+    return value
+
+
 def is_whole(text: str) -> bool:
     """Whether the text is one whole JSON object, so that nothing can follow it."""
     if not text.rstrip().endswith("}"):
@@ -62,7 +74,7 @@ def _unwrapped(text: str) -> Any:
     return inner if isinstance(inner, dict) else text
 
 
-def _value(text: str) -> Any:
+def _value(text: str, what: str = "the arguments are") -> Any:
     try:
         value = json.loads(
             text,
@@ -74,17 +86,13 @@ def _value(text: str) -> Any:
         )
         return clean_json(value)
     except RecursionError:
-        raise ArgumentsError(
-            "ARGUMENTS_INVALID_JSON", "the arguments are nested too deeply"
-        ) from None
+        raise ArgumentsError("ARGUMENTS_INVALID_JSON", f"{what} nested too deeply") from None
     except ValueError as error:
         if _is_cut(text):
             raise ArgumentsError(
-                "ARGUMENTS_TRUNCATED", "the arguments are incomplete: their JSON was cut off"
+                "ARGUMENTS_TRUNCATED", f"{what} incomplete: the JSON was cut off"
             ) from None
-        raise ArgumentsError(
-            "ARGUMENTS_INVALID_JSON", f"the arguments are not valid JSON: {error}"
-        ) from None
+        raise ArgumentsError("ARGUMENTS_INVALID_JSON", f"{what} not valid JSON: {error}") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable
-from pydantic import SecretStr
 
 from loopwright.clock import SystemClock
 from loopwright.errors import (
@@ -27,6 +26,7 @@ from loopwright.providers.assembly import Answer
 from loopwright.providers.contract import (
     ModelRequest,
     Provider,
+    SchemaSupport,
     StreamEnd,
     StreamEvent,
     StreamStart,
@@ -36,6 +36,8 @@ from loopwright.providers.ending import failure_of
 from loopwright.providers.estimates import counted
 from loopwright.providers.factory import ModelFactory
 from loopwright.providers.failures import classify, redacted
+from loopwright.providers.formats import asked_for, support_of
+from loopwright.providers.model_objects import name_of, secrets_of
 from loopwright.providers.outgoing import Outgoing
 from loopwright.providers.reading import AbortableReader
 from loopwright.providers.wire.cache import cache_key
@@ -58,6 +60,7 @@ class ChatModelProvider(Provider):
     what is added to a request; a level that it does not name adds nothing. With a `factory`, which
     must be the one that made `model`, requests may bring their own keys, and each event loop gets a
     model of its own: the connections that a client keeps open cannot be used from a second loop.
+    `schemas` says whether its server holds an answer to a JSON schema; None asks `formats`.
 
     `api` names the protocol that the model speaks and is stored with every message too; it defaults
     to what is known of the model's class. `dialect` is how the server wants its requests; None
@@ -78,15 +81,17 @@ class ChatModelProvider(Provider):
         context_window: int | None = None,
         api: str | None = None,
         dialect: Dialect | None = None,
+        schemas: SchemaSupport | None = None,
     ) -> None:
         self.model = model
         self.id = id or type(model).__name__
-        self.name = name or _name(model)
+        self.name = name or name_of(model)
         self.api = api or api_of(model)
         self.dialect = dialect or _dialect(model, self.api)
         self._factory = factory
         self._thinking = thinking or {}
         self._context_window = context_window
+        self._schemas = support_of(model) if schemas is None else schemas
         self._models: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, BaseChatModel]]
         self._models = WeakKeyDictionary()
         self._outgoing: WeakKeyDictionary[AbortSignal, Outgoing] = WeakKeyDictionary()
@@ -98,13 +103,17 @@ class ChatModelProvider(Provider):
         """The keys that this provider sends; what is written down about it must not hold them."""
         with self._lock:
             made = [model for models in self._models.values() for model in models.values()]
-        held = [secret for model in (self.model, *made) for secret in _secrets(model, None)]
+        held = [secret for model in (self.model, *made) for secret in secrets_of(model, None)]
         return [*held, *(self._factory.secrets() if self._factory else ())]
 
     def context_window(self, model: str) -> int | None:
         """What was given, else what langchain knows about the model."""
         profile = self.model.profile or {}
         return self._context_window or profile.get("max_input_tokens")
+
+    def schema_support(self, model: str) -> SchemaSupport:
+        """What was given, else what is known of the model object."""
+        return self._schemas
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         """Send the request; see `Provider.stream`.
@@ -128,7 +137,7 @@ class ChatModelProvider(Provider):
         messages = outgoing.messages(request.system_prompt, request.messages, target)
         # Not validated: of a plain list langchain would convert and check every message again.
         given = ChatPromptValue.model_construct(messages=messages)
-        source = bound.astream(given, **self._options(request))
+        source = bound.astream(given, **self._options(request, model))
         answer = Answer(provider=self.id, model=self.name, api=self.api)
         started = False
         async with AbortableReader(
@@ -144,7 +153,7 @@ class ChatModelProvider(Provider):
             if request.signal.aborted:
                 yield StreamEnd(message=counted(answer.aborted(), request))
                 return
-            secrets = [*_secrets(model, request.api_key), *self.secrets()]
+            secrets = [*secrets_of(model, request.api_key), *self.secrets()]
             failure = failure_of(answer, chunks, request, secrets)
         if failure is not None:
             yield StreamEnd(message=counted(answer.failed(failure), request), failure=failure)
@@ -162,7 +171,7 @@ class ChatModelProvider(Provider):
             names=names,
         )
 
-    def _options(self, request: ModelRequest) -> dict[str, Any]:
+    def _options(self, request: ModelRequest, model: BaseChatModel) -> dict[str, Any]:
         """What is added to a request beside messages and tools."""
         options = dict(self._thinking.get(request.thinking_level, {}))
         key = cache_key(request.session, self.dialect.cache_key or 0)
@@ -170,6 +179,8 @@ class ChatModelProvider(Provider):
             options["prompt_cache_key"] = key
         if self.dialect.cache_control:
             options["cache_control"] = {"type": "ephemeral"}
+        if request.output is not None:
+            options |= asked_for(model, request.output)
         return options
 
     async def validate_auth(self, api_key: str | None = None) -> None:
@@ -182,7 +193,7 @@ class ChatModelProvider(Provider):
         if error is None:
             return
         found = classify(error, now=SystemClock().now())
-        text = redacted(str(found), [*_secrets(model, api_key), *self.secrets()])
+        text = redacted(str(found), [*secrets_of(model, api_key), *self.secrets()])
         raise ModelError(f"{self.id}: {text}", kind=found.kind, status=found.status)
 
     async def aclose(self) -> None:
@@ -231,15 +242,6 @@ class ChatModelProvider(Provider):
         return bound
 
 
-def _name(model: BaseChatModel) -> str:
-    """The name that the model asks its server for, under one of the attributes in use."""
-    for attribute in ("model_name", "model", "model_id"):
-        value = getattr(model, attribute, None)
-        if isinstance(value, str) and value:
-            return value
-    return type(model).__name__
-
-
 def _dialect(model: BaseChatModel, api: str) -> Dialect:
     """The dialect of a protocol, without images if langchain knows that the model takes none."""
     dialect = DIALECTS.get(api, GENERIC)
@@ -254,9 +256,3 @@ def _marked(event: StreamEvent, withheld: Collection[RequestPart]) -> StreamEven
     metadata = {**event.message.response_metadata, "withheld": sorted(withheld)}
     message = event.message.model_copy(update={"response_metadata": metadata})
     return replace(event, message=message)
-
-
-def _secrets(model: BaseChatModel, key: str | None) -> list[str]:
-    """The keys that an error text might repeat."""
-    held = [value for value in vars(model).values() if isinstance(value, SecretStr)]
-    return [secret.get_secret_value() for secret in held] + ([key] if key else [])

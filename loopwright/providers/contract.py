@@ -6,17 +6,22 @@ How a server is spoken to lives in the providers; what a turn makes of it in the
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from loopwright.clock import Clock, SystemClock
 from loopwright.errors import ModelError, RequestPart
 from loopwright.events import UpdateKind
+from loopwright.forms import OutputForm
 from loopwright.settings import ForeignThinking
 from loopwright.signals import AbortSignal
 from loopwright.state.messages import Call, error_of
 from loopwright.tools.contract import Tool
+
+SchemaSupport = Literal["native", "untested", "none"]
+"""Whether a provider can hold an answer to a JSON schema: it is known to, it can be asked to, or
+there is no way to ask."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +40,9 @@ class ModelRequest:
     api_key: str | None = None
     id: str = ""
     """`request-001` and so on: one for each turn of the run (S0-09); empty outside of a turn."""
+
+    output: OutputForm | None = None
+    """The form that the provider is to hold the answer to; None leaves the answer free."""
 
     patience: float | None = None
     """Seconds without any piece after which the provider ends the answer with a failure of kind
@@ -125,6 +133,10 @@ class Provider(Protocol):
     def context_window(self, model: str) -> int | None:
         """Tokens that fit the model, None if unknown."""
         ...
+
+    def schema_support(self, model: str) -> SchemaSupport:
+        """Whether `ModelRequest.output` has an effect."""
+        return "none"
 
     async def complete(self, request: ModelRequest) -> AIMessage:
         """The message of the answer's StreamEnd: `stream`, for who does not want to watch.

@@ -14,12 +14,11 @@ from loopwright.errors import (
     ModelError,
     ModelErrorKind,
     RequestPart,
-    moment,
 )
 from loopwright.providers import failure_table as table
 from loopwright.providers.failure_facts import Facts, facts_of
 from loopwright.providers.waits import LONGEST_ASKED, wait_told
-from loopwright.text import clean_text
+from loopwright.text import clean_text, moment
 
 _LONGEST = 2_000
 """Characters of an error text that are kept: proxies answer with whole web pages."""

@@ -14,7 +14,13 @@ from langgraph.types import interrupt
 
 from loopwright.errors import ContextOverflowError, ModelError, ProtocolError
 from loopwright.hooks import Ask, Hooks, NextTurn, ToolCallContext, TurnContext
-from loopwright.providers.contract import ModelRequest, Provider, StreamEnd, StreamEvent
+from loopwright.providers.contract import (
+    ModelRequest,
+    Provider,
+    SchemaSupport,
+    StreamEnd,
+    StreamEvent,
+)
 from loopwright.replay.feed import Feed
 from loopwright.signals import AbortSignal
 from loopwright.state.messages import calls, failure_of
@@ -88,6 +94,10 @@ class RecordedModel(Provider):
         line: Line = next(iter([*requests[self._stage.asked :], *requests[-1:]]), {})
         window = line.get("context_window")
         return window if isinstance(window, int) else None
+
+    def schema_support(self, model: str) -> SchemaSupport:
+        """The recorded settings say how the answer was asked for."""
+        return "untested"
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         """The next answer. Raises what was raised, and NothingRecorded behind the last one."""

@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from loopwright.errors import BusyThreadError, Holder
+from loopwright.errors import BusyThreadError
+from loopwright.holder import Holder
 from loopwright.signals import AbortSignal
 from loopwright.state.database import Database
 from loopwright.state.forks import follow_forks

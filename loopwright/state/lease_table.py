@@ -12,8 +12,9 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from loopwright.clock import Clock, SystemClock
-from loopwright.errors import BusyThreadError, DatabaseError, Holder, LeaseLostError
+from loopwright.errors import BusyThreadError, DatabaseError, LeaseLostError
 from loopwright.failpoints import reach
+from loopwright.holder import Holder
 from loopwright.state.aborts import AbortRequests
 from loopwright.state.connecting import MEMORY
 from loopwright.state.database import Database

@@ -57,6 +57,12 @@ class Tree(TypedDict):
     run: str
 
 
+class Answered(TypedDict):
+    """The final answer of a run that has to give one in a form, as JSON."""
+
+    value: Any
+
+
 class RunRecord(TypedDict):
     """The run that is going on, or the last one.
 
@@ -66,6 +72,7 @@ class RunRecord(TypedDict):
     its tokens are used up and the model was told so. `overflow` says that the last request did not
     fit, `retried` how often it was sent again before that. `tree` is there if calls are counted.
     `aside` is what requests have used whose answers are not in the ledger.
+    `answered` is the valid answer that the last turn has given, `repairs` counts invalid ones.
     """
 
     id: str
@@ -79,6 +86,8 @@ class RunRecord(TypedDict):
     tree: NotRequired[Tree]
     concluding: NotRequired[bool]
     aside: NotRequired[Usage]
+    answered: NotRequired[Answered | None]
+    repairs: NotRequired[int]
 
 
 class View(TypedDict):
@@ -216,3 +225,5 @@ class Overrides(TypedDict, total=False):
     max_tokens: int
     max_cost: float
     max_calls: int
+    output: dict[str, Any]
+    """The JSON schema of the final answer."""

@@ -83,3 +83,15 @@ def leases_for(checkpointer: BaseCheckpointSaver[Any] | None) -> Leases:
     if isinstance(checkpointer, SqliteCheckpointer):
         return checkpointer.leases.local
     return Leases()
+
+
+def storage_of(
+    database: str | Path | None,
+    checkpointer: BaseCheckpointSaver[Any] | None,
+    log: Log | None,
+    store: BaseStore | None,
+) -> Storage:
+    """The caller's checkpointer if there is one, with its log; else a database of our own."""
+    if checkpointer is None:
+        return sqlite_storage(database)
+    return borrowed_storage(checkpointer, log, store)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from loopwright.providers.contract import (
     ModelRequest,
     Provider,
+    SchemaSupport,
     StreamEnd,
     StreamEvent,
     StreamPiece,
@@ -60,6 +61,10 @@ class WatchedProvider(Provider):
     async def validate_auth(self, api_key: str | None = None) -> None:
         """The provider's own."""
         await self.provider.validate_auth(api_key)
+
+    def schema_support(self, model: str) -> SchemaSupport:
+        """The provider's own."""
+        return self.provider.schema_support(model)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         """The provider's own; the end is told before it is passed on."""

@@ -82,6 +82,7 @@ async def test_the_end_tells_what_this_run_produced_and_is_stored_without_it() -
         "error": None,
         "truncated": False,
         "filtered": False,
+        "output": None,
     }
 
 

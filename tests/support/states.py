@@ -7,8 +7,9 @@ from typing import Any, cast
 from langchain_core.messages import AnyMessage
 
 from loopwright.events import AnyEvent
-from loopwright.runs import Dependencies, Ids, Run
+from loopwright.runs import Dependencies, Run
 from loopwright.settings import Settings
+from loopwright.state.ids import Ids
 from loopwright.state.lease import Leases
 from loopwright.state.schema import AgentState, Cursor, Decision, RunRecord
 from loopwright.state.view import whole_ledger

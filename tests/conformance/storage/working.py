@@ -23,6 +23,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from loopwright import Agent, Limits, Settings
+from loopwright.outcome import RunResult
 from loopwright.testing import Response, ScriptedModel
 
 ROOT = Path(__file__).parents[3]
@@ -119,6 +120,7 @@ async def turns(agent: Agent, thread: str, count: int) -> list[str]:
     for begun in range(0, count, PER_RUN):
         wanted = min(PER_RUN, count - begun)
         run = agent.prompt(f"Do {wanted} turns.", thread=thread)
+        ended: RunResult | BaseException
         (ended,) = await asyncio.gather(run, return_exceptions=True)
         if isinstance(ended, BaseException):
             return [repr(ended)]
