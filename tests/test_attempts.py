@@ -162,7 +162,7 @@ async def test_a_model_that_is_not_there_is_passed_over_only_if_another_one_is_n
     async with Agent("nowhere/model", fallback=[second]) as agent:
         assert (await agent.prompt("hi")).final_text == "fine"
     async with Agent("nowhere/model") as agent:
-        with pytest.raises(ValueError, match="unknown model"):
+        with pytest.raises(ValueError, match="unknown provider"):
             await agent.prompt("hi")
 
 

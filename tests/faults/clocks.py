@@ -20,10 +20,13 @@ class StallingClock(SteppedClock):
     def __init__(self, start: float = 0.0) -> None:
         super().__init__(start)
         self._watch = VirtualClock()
+        self.retries = 0
+        """How many waits between two requests have passed."""
 
     async def sleep(self, seconds: float) -> None:
         """Pass the time at once, or wait for a stall."""
         if seconds < STALL / 2:
+            self.retries += 1
             await super().sleep(seconds)
         else:
             await self._watch.sleep(seconds)
@@ -46,7 +49,9 @@ class SilentClock:
 
     async def sleep(self, seconds: float) -> None:
         """Say nothing until the connection is closed. A piece may still be on its way when the
-        time passes, so it passes again and again."""
-        while True:
+        time passes, so it passes again and again, but only for the attempt that is stalled."""
+        attempt = self._client.retries
+        while self._client.retries == attempt:
             self._client.stall()
             await asyncio.sleep(_LOOK_AGAIN)
+        await asyncio.Event().wait()
