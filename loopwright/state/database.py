@@ -52,7 +52,7 @@ class Database:
         self._closed = False
         self._identity: tuple[int, int] | None = None
         self._waiters = threading.local()
-        self._jobs: set[Future[Any]] = set()
+        self._jobs: set[Future[Any] | asyncio.Future[Any]] = set()
         """What is still to be done in the thread,"""
         self._abandoned: set[asyncio.Future[Any]] = set()
         """and what of it nobody waits for any more."""
@@ -152,7 +152,8 @@ class Database:
             self._waiters.is_left = left.is_set
             return work(*args, **kwargs)
 
-        job = asyncio.wrap_future(self._begun(done), loop=loop)
+        job = loop.run_in_executor(self._thread, done)
+        self._began(job)
         try:
             return await asyncio.shield(job)
         except asyncio.CancelledError:
@@ -173,14 +174,12 @@ class Database:
             self._waiters.is_left = lambda: connection is not None and connection.was_refused
             work()
 
-        self._begun(done)
+        self._began(self._thread.submit(done))
 
-    def _begun(self, work: Callable[[], R]) -> "Future[R]":
-        """Work that is given to the thread."""
-        job = self._thread.submit(work)
+    def _began(self, job: "Future[Any] | asyncio.Future[Any]") -> None:
+        """Remember that there is something to be done in the thread."""
         self._jobs.add(job)
         job.add_done_callback(self._jobs.discard)
-        return job
 
     def _is_left(self) -> bool:
         """Whether nobody waits for what this thread does."""

@@ -164,7 +164,7 @@ MUTANTS = (
     ),
     Mutant(
         "going on decided by the stop reason instead of the calls",
-        "nodes.model:_kind",
+        "unfinished:kind_of",
         edit("if calls(message)", 'if stop_reason(message) == "tool_use"'),
         ("stop-with-calls", "tooluse-without-calls"),
     ),
