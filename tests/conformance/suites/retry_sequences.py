@@ -8,6 +8,7 @@ from typing import Any
 
 from loopwright import Agent, Settings
 from loopwright.events import AnyEvent, Retry
+from loopwright.presets.orkas import code_of
 from loopwright.testing import HttpReply, VirtualClock
 from loopwright.testing.http import Drop
 from loopwright.testing.server import RawReply, Reply
@@ -26,14 +27,6 @@ WORDS: dict[str, Reply] = {
     "network": RawReply(writes=[Drop()]),
     "timeout": HttpReply(status=408),
 }
-CODES = {
-    "auth": "AUTH",
-    "billing": "BILLING",
-    "bad_request": "BAD_REQUEST",
-    "content_policy": "CONTENT_POLICY",
-    "context_overflow": "CONTEXT_OVERFLOW",
-}
-"""The suite's words for the kinds that a run fails with; all that may pass is UNAVAILABLE."""
 
 
 async def drive(case: Case) -> Sequence[str]:
@@ -86,5 +79,4 @@ def _reply(word: str) -> Reply:
 
 
 def _code(asked: Asked) -> str | None:
-    error = asked.result.error
-    return None if error is None else CODES.get(error["kind"], "PROVIDER_UNAVAILABLE")
+    return code_of(asked.result)
