@@ -75,23 +75,30 @@ class Feed:
         return self.messages(line, [line["answer"]])[0] if "answer" in line else None
 
     def _sort(self) -> None:
-        """Each input to where it belongs: the order of the lines tells."""
+        """Each input to where it belongs: the order of the lines tells.
+
+        What tools have sent along stands behind their batch. It is given to the last call that was
+        not refused: a refused one has no body that could send it again.
+        """
         place, turn, due = (0, 0), 0, ["", 0]
+        sender = place
         for line in self.recorded.lines:
             match line["type"]:
                 case "turn":
                     turn = self.given(line, "turn", int)
                 case "model":
-                    place = (place[0] + 1, 0)
+                    sender = place = (place[0] + 1, 0)
                 case "tool" if "content" in line:
                     place = (place[0], self.given(line, "position", int))
                     self.results[place] = line
+                    if not line.get("is_error") or sender not in self.results:
+                        sender = place
                 case "queue_update":
                     due = [str(line.get("queue")), self.given(line, "delivered", int)]
                 case "message":
                     (message,) = self.messages(line, [self.given(line, "message", dict)])
                     if rule_of(message) is None:  # the loop makes its own notes again
-                        self._owner(place, turn, due).append(message)
+                        self._owner(sender, turn, due).append(message)
 
     def _owner(self, place: Place, turn: int, due: list[Any]) -> list[AnyMessage]:
         """Where a message belongs: to what a queue has announced, a tool, or the caller."""

@@ -315,6 +315,18 @@ def has_runs(file: Path) -> bool:
 
 
 @pytest.mark.anyio
+async def test_what_a_tool_sent_along_is_sent_again_beside_a_refused_call(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    world = World(Settings(limits=Limits(turns=1)), trace=file)
+    world.agent.hooks = Hooks()
+    for called in (["sends along", "unknown"], ["unknown", "sends along", "unknown"]):
+        plan = Plan("prompt", [called], [], fails_at=None, hook=None, cancelled_at=None)
+        await world.play(plan)
+    await world.agent.aclose()
+    assert [done.equal for done in await areplay(file)] == [True, True]
+
+
+@pytest.mark.anyio
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(chosen=SETTINGS, plans=st.lists(PLANS, min_size=1, max_size=3))
 async def test_random_runs_replay_to_themselves(chosen: Settings, plans: list[Plan]) -> None:
