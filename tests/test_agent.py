@@ -106,7 +106,7 @@ def plain(events: Sequence[AnyEvent]) -> Any:
 async def test_every_way_to_run_gives_the_same_result_and_the_same_events(way: Way) -> None:
     expected, _, told_events = await played(awaited)
     assert (expected["final_text"], expected["turns"], expected["thread"]) == ("It is 3.", 2, "t")
-    assert expected["usage"]["total_tokens"] == 12
+    assert expected["usage"]["estimated"] and expected["usage"]["total_tokens"] > 12
     result, events, heard = await played(way)
     assert heard == told_events
     assert result in (expected, None)

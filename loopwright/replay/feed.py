@@ -91,14 +91,18 @@ class Feed:
                 case "tool" if "content" in line:
                     place = (place[0], self.given(line, "position", int))
                     self.results[place] = line
-                    if not line.get("is_error") or sender not in self.results:
-                        sender = place
+                    sender = self._sender(sender, place)
                 case "queue_update":
                     due = [str(line.get("queue")), self.given(line, "delivered", int)]
                 case "message":
                     (message,) = self.messages(line, [self.given(line, "message", dict)])
                     if rule_of(message) is None:  # the loop makes its own notes again
                         self._owner(sender, turn, due).append(message)
+
+    def _sender(self, last: Place, place: Place) -> Place:
+        """Which call of a batch has sent along what comes next."""
+        refused = self.results[place].get("is_error") and last in self.results
+        return last if refused else place
 
     def _owner(self, place: Place, turn: int, due: list[Any]) -> list[AnyMessage]:
         """Where a message belongs: to what a queue has announced, a tool, or the caller."""
