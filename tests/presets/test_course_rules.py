@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from loopwright import performing
-from loopwright.nodes import load, model, stop_hook
+from loopwright import attempts, performing
+from loopwright.nodes import load, stop_hook
 from loopwright.presets.course import loop
 from loopwright.providers import protocol
 from loopwright.settings import Settings
@@ -47,7 +47,7 @@ RULES: dict[str, tuple[Switch, str]] = {
         "loop000_runs/quoted-max-steps-1-three-calls",
     ),
     "the check of an answer": (
-        lambda patch: patch.setattr(model, "checked", unchecked),
+        lambda patch: patch.setattr(attempts, "checked", unchecked),
         "loop000_runs/text-mismatch",
     ),
     "the bounds of arguments": (
@@ -59,7 +59,7 @@ RULES: dict[str, tuple[Switch, str]] = {
         "transcript_validation/orphan",
     ),
     "the cut of a request": (
-        lambda patch: patch.setattr(model, "until_cut", lambda run, source: source),
+        lambda patch: patch.setattr(attempts, "until_cut", lambda run, source: source),
         "loop000_runs/cancel-with-final-in-hand-not-appended",
     ),
     "the cut behind a batch": (
