@@ -27,6 +27,7 @@ from loopwright.providers.contract import (
 )
 from loopwright.providers.parts import holds
 from loopwright.providers.protocol import bounds_answers, checked
+from loopwright.providers.reading import closing
 from loopwright.providers.waits import LONGEST_ASKED, back_off
 from loopwright.runs import Run
 from loopwright.settings import Settings
@@ -235,11 +236,12 @@ def _with_next(settings: Settings, name: str) -> tuple[Settings, str]:
 
 async def _answered(provider: Provider, request: ModelRequest, run: Run, told: Telling) -> Attempt:
     """Stream one answer. Raises what the provider raises."""
-    async for event in _events(provider, request, run):
-        reach("model")
-        if isinstance(event, StreamEnd):
-            return Attempt(message=event.message, failure=event.failure, told=told)
-        await told.tell(event)
+    async with closing(_events(provider, request, run)) as events:
+        async for event in events:
+            reach("model")
+            if isinstance(event, StreamEnd):
+                return Attempt(message=event.message, failure=event.failure, told=told)
+            await told.tell(event)
     raise ModelError(f"the stream of provider {provider.id!r} ended without an answer")
 
 

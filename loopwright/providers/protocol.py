@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage
 
 from loopwright.errors import ProtocolError
 from loopwright.providers.contract import ModelRequest, StreamEnd, StreamEvent, StreamPiece
+from loopwright.providers.reading import closing
 from loopwright.settings import Settings
 from loopwright.state.call_ids import CALL_BLOCKS
 from loopwright.state.messages import ABORTED, ERROR, STOP, TOOL_USE, Call, calls, stop_reason
@@ -36,9 +37,10 @@ async def checked(
     `used` are the ids of the calls in the transcript.
     """
     check = AnswerCheck(request.id, settings, used)
-    async for event in source:
-        check.admit(event)
-        yield event
+    async with closing(source) as events:
+        async for event in events:
+            check.admit(event)
+            yield event
 
 
 def bounds_answers(settings: Settings) -> bool:

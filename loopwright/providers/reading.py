@@ -5,7 +5,7 @@ What the items are, and what an abort means for the answer, is decided by the ca
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
 from typing import Generic, Self, TypeVar, cast
 
@@ -13,6 +13,19 @@ from loopwright.clock import Clock, SystemClock
 from loopwright.signals import AbortSignal
 
 T = TypeVar("T")
+
+
+@asynccontextmanager
+async def closing(source: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """The source, and its end when it is left: what reads on behind it would be left to the garbage
+    collector. An iterator that is no generator may have nothing to close.
+    """
+    try:
+        yield source
+    finally:
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()
 
 
 class AbortableReader(Generic[T]):

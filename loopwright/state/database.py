@@ -111,14 +111,13 @@ class Database:
         if self._is_free() and self.lock.acquire(timeout=PATIENCE):
             try:
                 connection = self._connection
-                assert connection is not None
-                self._waiters.is_left = lambda: True
-                with connection.impatient():
-                    try:
+                if connection is not None:  # not closed meanwhile
+                    self._waiters.is_left = lambda: True
+                    with connection.impatient():
                         return work(*args, **kwargs)
-                    except DatabaseError:
-                        if not connection.was_refused:
-                            raise
+            except DatabaseError:
+                if connection is None or not connection.was_refused:
+                    raise
             finally:
                 self._waiters.is_left = None
                 self.lock.release()
@@ -136,7 +135,8 @@ class Database:
         for the disk."""
         self._transactions += 1
         if self._transactions % COPY_EVERY == 0:
-            self.submit(self._copy_log)
+            with suppress(RuntimeError):  # the file is being closed, which copies the log too
+                self.submit(self._copy_log)
 
     def _copy_log(self) -> None:
         with self.lock, suppress(DatabaseError, sqlite3.Error):

@@ -96,7 +96,7 @@ async def test_calls_that_an_abort_kept_from_starting_stay_open() -> None:
 
     calls = calling(("c1", "stop", {}), ("c2", "look", {}))
     settings = Settings(tool_execution="sequential")
-    async with pi(calls, "never said", "fine", tools=[stop, look], settings=settings) as agent:
+    async with pi(calls, "fine", tools=[stop, look], settings=settings) as agent:
         assert (await agent.prompt("hi")).status == "cancelled"
         assert outline(agent.messages()) == [
             "user: hi",
