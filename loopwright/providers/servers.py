@@ -143,7 +143,7 @@ SERVERS: Mapping[str, Server] = {
             "https://docs.mistral.ai/api",
             "https://docs.mistral.ai/studio-api/conversations/advanced/prompt-caching",
         ),
-        unverified="the longest cache key; thinking",
+        unverified="the first page itself; the longest cache key; thinking",
     ),
     "xai": Server(
         url="https://api.x.ai/v1",
