@@ -137,6 +137,7 @@ class KeepingSaver(HoppingSaver):
 
     def thin(self, thread: str, keep: int) -> None:
         """Keep the newest `keep` checkpoints of each namespace of a thread that nobody runs."""
+        self.flush(thread)  # what waits belongs to a checkpoint that stays
         self._remove([thread], lambda retention, thread: retention.thin(thread, keep))
 
     def reclaim(self) -> None:

@@ -62,7 +62,7 @@ def test_a_changed_rule_is_noticed(mutant: Mutant, told_of_mutants: dict[str, st
 
 
 def test_a_mutant_of_code_that_has_changed_is_an_error_and_leaves_it_as_it_is() -> None:
-    lost = Mutant("lost", "nodes.model:_kind", edit("no such code", ""), ("plain-answer",))
+    lost = Mutant("lost", "unfinished:kind_of", edit("no such code", ""), ("plain-answer",))
     with pytest.raises(LookupError, match="not exactly one 'no such code'"), applied(lost):
         pass
     assert fault(golden("plain-answer"), MEMORY) is None

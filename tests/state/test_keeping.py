@@ -12,7 +12,17 @@ from loopwright.state.checkpointer import SqliteCheckpointer
 from loopwright.state.keeping import PAGE, thin
 from loopwright.state.lease import Leases
 from tests.support.graphs import on
-from tests.support.savers import Chat, asking, count, deltas, grow, history, ours, size
+from tests.support.savers import (
+    Chat,
+    asking,
+    count,
+    deltas,
+    folding,
+    grow,
+    history,
+    ours,
+    size,
+)
 
 TABLES = ("checkpoints", "writes", "loopwright_branches", "loopwright_rows", "loopwright_values")
 
@@ -237,3 +247,16 @@ def test_reclaimed_space_is_given_back(saver: SqliteCheckpointer) -> None:
     saver.reclaim()
     assert size(path) <= small + 4096
     assert texts(graph, "kept") == [*"aa"]
+
+
+def test_writes_that_wait_for_their_checkpoint_stay_when_older_ones_are_dropped(
+    tmp_path: Path,
+) -> None:
+    with folding(tmp_path / "threads.db") as saver:
+        say(echoing(saver), "a")
+        newest = saver.get_tuple(on("t"))
+        assert newest is not None
+        saver.put_writes(newest.config, [("messages", ["more"])], "task")
+        saver.thin("t", 1)
+        kept = saver.get_tuple(on("t"))
+        assert kept is not None and kept.pending_writes == [("task", "messages", ["more"])]
