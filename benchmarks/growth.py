@@ -51,7 +51,7 @@ async def long_thread(turns: int) -> LongThread:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "bench.db"
         async with our_agent(work, path) as agent:
-            await agent.prompt("go")
+            assert (await agent.prompt("go")).status == "completed"
         size, messages = stored_bytes(path), 2 * turns + 2
         loads, bares = [], []
         for _ in range(LOADS):
@@ -84,7 +84,8 @@ async def rewritten_tails(runs: int) -> float:
             for number in range(runs):
                 if number:
                     agent.state.messages[-1] = AIMessage(texts[number % len(texts)])
-                await agent.prompt("go")
+                result = await agent.prompt("go")
+                assert result.status == "completed", result
             assert len(agent.messages()) == 4 * runs
         return stored_bytes(path)
 

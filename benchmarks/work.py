@@ -72,9 +72,10 @@ class TurnModel(BaseChatModel):
         if done >= self.turns:
             return AIMessage("done")
         call = {"i": done + 1, "text": "abc"}
+        id = f"call_{done + 1}_{len(self._asked)}"  # one that came before would be renamed
         return AIMessage(
             f"thinking about step {done + 1}",
-            tool_calls=[{"name": "noop", "args": call, "id": f"call_{done + 1}_0"}],
+            tool_calls=[{"name": "noop", "args": call, "id": id}],
             usage_metadata={"input_tokens": 10, "output_tokens": 5, "total_tokens": 15},
         )
 
